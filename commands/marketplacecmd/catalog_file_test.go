@@ -148,12 +148,12 @@ func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
 		require.NoError(t, book.SetCellStyle("Sheet1", fmt.Sprint("B", row), fmt.Sprint("B", row), id))
 	}
 	foreign := []string{`[$$-409]#,##0.00`, `"$"#,##0.00_-`, `$#,##0`, `[$€-2] #,##0.00`, `#,##0.00\ [$USD]`, `0.00" AED"`, `[$£-809]#,##0`,
-		`_("$"* #,##0.00_)`}
+		`_("$"* #,##0.00_)`, `[$kr-414] #,##0`, `[$د.إ.‏-3801]#,##0.00`, `#,##0\ [$zł-415]`}
 	for _, format := range foreign {
 		priced(excelize.Style{CustomNumFmt: &format}, "")
 	}
 	priced(excelize.Style{NumFmt: 44}, "")
-	for _, format := range []string{`[$₹-4009]\ #,##0.00`, `"Rs" #,##0`, `#,##0.00 "INR"`, `[$-4009]#,##0.00`} {
+	for _, format := range []string{`[$₹-4009]\ #,##0.00`, `"Rs" #,##0`, `#,##0.00 "INR"`, `[$-4009]#,##0.00`, `[$Rs.-4009] 0`, `[$रु-439]0`} {
 		priced(excelize.Style{CustomNumFmt: &format}, "")
 	}
 	priced(excelize.Style{CustomNumFmt: &foreign[0]}, "USD")
@@ -163,7 +163,7 @@ func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
 	for _, e := range f.Errors {
 		require.Regexp(t, `^price: is in .+, not in rupees \("5"\)$`, e.Error, e.Row)
 	}
-	require.Len(t, f.Items, 5)
+	require.Len(t, f.Items, 7)
 	for _, text := range []string{"$12", "12 USD", "€ 5", "5 dollars", "AED 12.50", "US$ 7"} {
 		require.Regexp(t, `^2: Rate: is in .+, not in rupees \(".+"\)$`, said(t, "name;Rate\na;"+text), text)
 	}
@@ -251,6 +251,23 @@ func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
 	require.ErrorContains(t, err, "B1 "+saved)
 }
 
+func TestATextOfAFailedFormulaIsAnErrorOfItsRow(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "# 1 100\n2: Item: has the error #REF!; Rate: has the error #N/A\n3: Rate: has the error #DIV/0!\n"+
+		"4: Item: has the error ########", said(t, "Item,Rate,Notes\n#REF!,#N/A,\na,#DIV/0!,\n########,1,\n# 1,1,#NAME?\n"))
+}
+
+func TestALongCodeIsNotRounded(t *testing.T) {
+	t.Parallel()
+	parts := unpacked(t, sheet(t, []any{"name", "price", "sku"}, []any{"a", 1, 123456789012345678}, []any{"b", 1, 7}))
+	const name = "xl/worksheets/sheet1.xml"
+	parts[name] = strings.Replace(parts[name], `<v>7</v>`, `<v>1.2345678901234568E+17</v>`, 1)
+	f, err := read(packed(t, parts))
+	require.NoError(t, err)
+	require.Equal(t, "123456789012345678", f.Items[0].SKU.Value)
+	require.Equal(t, `sku: is a rounded number: format the column as text ("1.2345678901234568E+17")`, f.Errors[0].Error)
+}
+
 func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 	t.Parallel()
 	book := excelize.NewFile()
@@ -275,6 +292,13 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 		{5, styled(excelize.Style{CustomNumFmt: new("Rs #,##0")}), "5"},
 		{0.915, percent, "91.5%"}, {0.1 + 0.2, 0, "0.3"}, {1250.5, rupees, "1250.5"}, {true, 0, "TRUE"}, {false, day, "FALSE"},
 		{123, styled(excelize.Style{CustomNumFmt: new("00000")}), "00123"}, {"46082", day, "46082"}, {"1.0E9", 0, "1.0E9"}, {22, 0, "22"},
+		{5, styled(excelize.Style{CustomNumFmt: new(`"KT-"0000`)}), "KT-0005"}, {5, styled(excelize.Style{CustomNumFmt: new(`\K\-00_)`)}), "K-05"},
+		{9812345678, styled(excelize.Style{CustomNumFmt: new(`"+91 "00000-00000`)}), "+91 98123-45678"},
+		{1234, styled(excelize.Style{CustomNumFmt: new(`[Red]0-00;"minus "000`)}), "12-34"},
+		{-5, styled(excelize.Style{CustomNumFmt: new(`000;"minus "000`)}), "-5"},
+		{12345678, styled(excelize.Style{CustomNumFmt: new(`[>=10000000]##\,##\,##\,##0;##,##0`)}), "12345678"},
+		{1.5, styled(excelize.Style{CustomNumFmt: new("[h]:mm")}), "36:00:00"}, {1.25, styled(excelize.Style{NumFmt: 46}), "30:00:00"},
+		{123456789012345678, 0, "123456789012345678"},
 	} {
 		at := fmt.Sprint("C", i+2)
 		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprint("A", i+2), &[]any{"a", 1250.5, c.value}))
@@ -282,8 +306,8 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 		require.NoError(t, book.SetCellStyle("Sheet1", fmt.Sprint("B", i+2), fmt.Sprint("B", i+2), rupees))
 		want = append(want, c.shown)
 	}
-	require.NoError(t, book.SetSheetRow("Sheet1", "A20", &[]any{"b", 46082}))
-	require.NoError(t, book.SetCellStyle("Sheet1", "B20", "B20", day))
+	require.NoError(t, book.SetSheetRow("Sheet1", "A40", &[]any{"b", 46082}))
+	require.NoError(t, book.SetCellStyle("Sheet1", "B40", "B40", day))
 	f, err := read(written(t, book))
 	require.NoError(t, err)
 	var got []string

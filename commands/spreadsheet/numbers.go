@@ -1,8 +1,10 @@
 package spreadsheet
 
 import (
+	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,14 +26,15 @@ const (
 	plainly form = iota
 	asDate
 	asPercent
+	asElapsed
 )
 
 // forms are the display forms of a workbook's styles, by style number.
 type forms struct {
 	styles   []form
-	zeros    []int    // minimum number of digits, by style number
-	money    []string // currencies except the rupee, by style number
-	from1904 bool     // days count from 1904
+	codes    [][]string // pieces of the formats of codes such as "KT-"0000, by style number
+	money    []string   // currencies except the rupee, by style number
+	from1904 bool       // days count from 1904
 }
 
 // formsOf reads the styles. If they are unreadable, numbers have the plain form.
@@ -55,13 +58,9 @@ func formsOf(book *excelize.File) (f forms) {
 	for _, s := range sheet.Styles {
 		how, money := builtIn(s.ID)
 		if code, named := custom[s.ID]; named {
-			how, money = formOf(code), ForeignMoney(tagged.ReplaceAllString(code, " $1 "))
+			how, money = formOf(code), formatMoney(code)
 		}
-		zeros := 0
-		if padded.MatchString(custom[s.ID]) {
-			zeros = len(custom[s.ID])
-		}
-		f.styles, f.zeros, f.money = append(f.styles, how), append(f.zeros, zeros), append(f.money, money)
+		f.styles, f.codes, f.money = append(f.styles, how), append(f.codes, codeOf(custom[s.ID])), append(f.money, money)
 	}
 	if props, err := book.GetWorkbookProps(); err == nil && props.Date1904 != nil {
 		f.from1904 = *props.Date1904
@@ -69,8 +68,60 @@ func formsOf(book *excelize.File) (f forms) {
 	return f
 }
 
-// padded matches the format of codes with leading zeros, such as 00000.
-var padded = regexp.MustCompile(`^0{2,}$`)
+// piece matches a digit or a sign of a format code, a literal text, or a text in brackets.
+var piece = regexp.MustCompile(literal.String() + `|.`)
+
+// condition matches the condition of a section, such as [>=100].
+var condition = regexp.MustCompile(`^\[[<>=]`)
+
+// codeOf returns the pieces of the format of a code with a fixed number of digits, such as 00000 or "KT-"0000. It returns nil for other
+// formats.
+func codeOf(format string) []string {
+	pieces, places := piece.FindAllString(format, -1), 0
+	if end := slices.Index(pieces, ";"); end >= 0 { // the next section is for other numbers
+		pieces = pieces[:end]
+	}
+	for _, p := range pieces {
+		switch {
+		case p == "0":
+			places++
+		case len(p) == 1 && !strings.Contains("-+() ", p), condition.MatchString(p):
+			return nil
+		}
+	}
+	if places < 2 {
+		return nil
+	}
+	return pieces
+}
+
+// inCode returns the digits in the format of a code.
+func inCode(pieces []string, digits string) string {
+	places := 0
+	for _, p := range pieces {
+		if p == "0" {
+			places++
+		}
+	}
+	digits = strings.Repeat("0", max(places-len(digits), 0)) + digits
+	next := len(digits) - places + 1 // the first place has all further digits
+	var shown strings.Builder
+	for _, p := range pieces {
+		switch p[0] {
+		case '0':
+			shown.WriteString(digits[:next])
+			digits, next = digits[next:], 1
+		case '"':
+			shown.WriteString(strings.Trim(p, `"`))
+		case '\\':
+			shown.WriteString(p[1:])
+		case '_', '*', '[': // spaces, and no text
+		default:
+			shown.WriteString(p)
+		}
+	}
+	return shown.String()
+}
 
 // tagged matches a currency with its language, or a language alone: [$€-407], [$-4009].
 var tagged = regexp.MustCompile(`\[\$([^\]-]*)[^\]]*\]`)
@@ -90,6 +141,22 @@ func ForeignMoney(text string) string {
 	return ""
 }
 
+// rupees matches the signs and names of the rupee.
+var rupees = regexp.MustCompile(`(?i)^\s*([₹₨૱௹]|(rs|inr|rupees?)\b|रु|रू|રૂ|রু|ਰੁ|ரூ|రూ|ರೂ|രൂ)`)
+
+// lettered matches texts with a letter or a currency sign.
+var lettered = regexp.MustCompile(`[\p{L}\p{Sc}]`)
+
+// formatMoney returns the currency of a format code, empty for none and for the rupee. Every text in the place of the currency is one.
+func formatMoney(code string) string {
+	for _, tag := range tagged.FindAllStringSubmatch(code, -1) {
+		if lettered.MatchString(tag[1]) && !rupees.MatchString(tag[1]) {
+			return strings.TrimSpace(tag[1])
+		}
+	}
+	return ForeignMoney(tagged.ReplaceAllString(code, " $1 "))
+}
+
 // currency returns the currency of a style's numbers, empty for none and for the rupee.
 func (f forms) currency(style string) string {
 	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.money) {
@@ -105,6 +172,8 @@ func builtIn(id int) (how form, money string) {
 		return plainly, "$"
 	case id == 9, id == 10:
 		return asPercent, ""
+	case id == 46: // [h]:mm:ss
+		return asElapsed, ""
 	case id >= 14 && id <= 22, id >= 27 && id <= 36, id >= 45 && id <= 47, id >= 50 && id <= 58:
 		return asDate, ""
 	}
@@ -117,8 +186,14 @@ var literal = regexp.MustCompile(`"[^"]*"|\\.|_.|\*.|\[[^\]]*\]`)
 // fractions matches fractions of a second.
 var fractions = regexp.MustCompile(`s\.0+`)
 
+// elapsed matches the hours, minutes or seconds of a duration.
+var elapsed = regexp.MustCompile(`(?i)\[(h+|m+|s+)\]`)
+
 // formOf returns the form of a format code such as dd/mm/yyyy.
 func formOf(code string) form {
+	if elapsed.MatchString(code) {
+		return asElapsed
+	}
 	code, _, _ = strings.Cut(strings.ToLower(literal.ReplaceAllString(code, "")), ";")
 	switch digits := strings.ContainsAny(fractions.ReplaceAllString(code, "s"), "#?0"); {
 	case strings.Contains(code, "general"):
@@ -131,15 +206,15 @@ func formOf(code string) form {
 }
 
 // number returns a number in the display form of its style: 15 digits without an exponent, a date in ISO 8601, or a percentage with its
-// sign.
+// sign. It returns a number with more digits as it is stored.
 func (f forms) number(text, style string) string {
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(n) || math.Abs(n) >= 1e18 {
+	if err != nil || math.IsNaN(n) || math.Abs(n) >= 1e15 {
 		return text
 	}
-	how, zeros := plainly, 0
+	how, code := plainly, []string(nil)
 	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.styles) {
-		how, zeros = f.styles[i], f.zeros[i]
+		how, code = f.styles[i], f.codes[i]
 	}
 	short, err := decimal.NewFromString(strconv.FormatFloat(n, 'g', significant, 64))
 	switch {
@@ -149,16 +224,20 @@ func (f forms) number(text, style string) string {
 		return short.Shift(2).String() + "%"
 	case how == asDate:
 		return f.date(n, short.String())
-	case short.IsInteger() && !short.IsNegative():
-		return strings.Repeat("0", max(zeros-len(short.String()), 0)) + short.String()
+	case how == asElapsed && n >= 0 && n < lastDay:
+		seconds := int64(math.Round(n * 24 * 60 * 60))
+		return fmt.Sprintf("%02d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
+	case code != nil && short.IsInteger() && !short.IsNegative():
+		return inCode(code, short.String())
 	}
 	return short.String()
 }
 
+const lastDay = 2_958_466 // after 31 December 9999
+
 // date returns the date of a number of days, with the time if there is one. It returns other for a number outside of the calendar.
 func (f forms) date(days float64, other string) string {
-	const last = 2_958_466 // after 31 December 9999
-	if days < 0 || days >= last {
+	if days < 0 || days >= lastDay {
 		return other
 	}
 	at, err := excelize.ExcelDateToTime(days, f.from1904)

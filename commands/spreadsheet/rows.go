@@ -3,6 +3,7 @@ package spreadsheet
 import (
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -258,6 +259,9 @@ func quoted(name string) string {
 	return strconv.Quote(string(text))
 }
 
+// failed matches the text of a failed formula, or of a number wider than its column.
+var failed = regexp.MustCompile(`^#(N/A|(REF|VALUE|DIV/0|NUM|NULL|SPILL|CALC|ERROR)!|NAME\?|#+)$`)
+
 // By returns the cells of a row by their columns, without the space around them.
 func (r Row) By(columns []string) (map[string]string, error) {
 	switch {
@@ -269,9 +273,15 @@ func (r Row) By(columns []string) (map[string]string, error) {
 	if err := r.whole(columns); err != nil {
 		return nil, err
 	}
-	cells := map[string]string{}
+	cells, faults := map[string]string{}, []fault.Field(nil)
 	for i, column := range columns[:min(len(columns), len(r.Cells))] {
 		cells[column] = strings.TrimSpace(r.Cells[i])
+		if column != "" && failed.MatchString(cells[column]) {
+			faults = append(faults, fault.Field{Field: column, Message: "has the error " + cells[column]})
+		}
+	}
+	if len(faults) > 0 {
+		return nil, fault.Fields(faults...)
 	}
 	return cells, nil
 }
