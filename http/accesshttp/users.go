@@ -57,7 +57,7 @@ type User struct {
 	CreatedAt         time.Time         `json:"created_at" doc:"Time when the user was created"`
 	LastLoginAt       *time.Time        `json:"last_login_at" doc:"Time of the last sign-in; null: none"`
 	DeleteAfter       *time.Time        `json:"delete_after"        doc:"Time of the deletion requested by the user; null: none"`
-	Warnings          []fault.Field     `json:"warnings,omitempty"  doc:"Faults of values that are stored unchanged and not used"`
+	Warnings          []fault.Field     `json:"warnings,omitempty"  doc:"Invalid values. They are stored, but not used"`
 }
 
 func userOp(id, method, path, summary, limit string) api.Op {

@@ -131,7 +131,7 @@ func (r *Routes) Trail() {
 
 // Passed reports the progress of a stream that found no event.
 type Passed struct {
-	Position event.Position `json:"position" doc:"Everything up to here was looked at"`
+	Position event.Position `json:"position" doc:"Position of the last event that was examined"`
 }
 
 const (

@@ -99,7 +99,7 @@ func (r *Routes) Raw() {
 		Tags: tags, Operator: true, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: auditview.Inclusion{}, textType: nil}, func(ctx context.Context, in *struct {
 		Position int64                `query:"position" required:"true" minimum:"1" maximum:"4611686018427387904" doc:"Of the event"`
-		Size     api.Optional[uint64] `query:"size" doc:"Size of the tree; absent: that of the newest checkpoint. A file requires a checkpoint's size"`
+		Size     api.Optional[uint64] `query:"size" doc:"Size of the tree; absent: the size of the newest checkpoint. For a file, the size of a signed checkpoint"`
 		Format   string               `query:"format" enum:"json,tlog-proof" default:"json" doc:"Format of the response"`
 	}) (api.Content, error) {
 		at := event.Position(in.Position)

@@ -65,7 +65,7 @@ type Drawn struct {
 	Store      uuid.UUID      `json:"store_id" doc:"ID of the log"`
 	Position   event.Position `json:"position"             doc:"Position up to which the trail is complete"`
 	RecordedAt time.Time      `json:"recorded_at,omitzero" doc:"Time of the event at this position; absent at position 0"`
-	Checkpoint string         `json:"checkpoint,omitempty" doc:"The newest signed one up to there (C2SP tlog-checkpoint)"`
+	Checkpoint string         `json:"checkpoint,omitempty" doc:"The newest signed checkpoint that covers no later event (C2SP tlog-checkpoint)"`
 }
 
 // Trail is the report as JSON.

@@ -53,10 +53,10 @@ func (r *Routes) Confirmations() {
 		})
 	})
 	request := confirmationOp("request-confirmations", "POST", "", "Ask parties to confirm their balances as of a day. "+
-		"Each reachable party receives one message of the template over the channel, with both balances and a link to its statement, "+
-		"and with the statement as a PDF if the template has a document. "+
+		"The channel sends each reachable party one message of the template. The message has both balances and a link to the statement. "+
+		"If the template has a document, the message has the statement as a PDF. "+
 		"The party replies with 1 or 2. "+
-		"Requires messaging:write too.")
+		"The caller also needs messaging:write.")
 	request.Limit, request.Expensive = "campaign_send", true
 	api.Handle(r.API, request, func(ctx context.Context, in *struct{ Body confirmation.Request }) (*api.Tagged[ledgerview.Confirmation],
 		error) {

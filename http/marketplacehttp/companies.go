@@ -190,7 +190,7 @@ func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[compan
 type CompanyAnswer struct {
 	marketplaceview.Company
 
-	Warnings []fault.Field `json:"warnings,omitempty" doc:"Faults of values that are stored unchanged and not used"`
+	Warnings []fault.Field `json:"warnings,omitempty" doc:"Invalid values. They are stored, but not used"`
 }
 
 // companyShown returns a company after a command.

@@ -46,7 +46,7 @@ func enquiryOp(id, method, path, summary string) api.Op {
 type EnquiryAnswer struct {
 	marketplaceview.SentEnquiry
 
-	Warnings []fault.Field `json:"warnings,omitempty" doc:"Faults of values that are stored unchanged and not used"`
+	Warnings []fault.Field `json:"warnings,omitempty" doc:"Invalid values. They are stored, but not used"`
 }
 
 // Enquiries registers the operations on enquiries.
