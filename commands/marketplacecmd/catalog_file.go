@@ -224,6 +224,12 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 		wrong := fault.Fields(fault.Field{Field: "sku", Message: "is a rounded number: format the column as text"})
 		return line, spreadsheet.Quoting(wrong, cells)
 	}
+	for _, field := range []string{"name", "sku"} { // typed as 3-12, a code has become 3 December
+		if columns.Dated(r, field) {
+			wrong := fault.Fields(fault.Field{Field: field, Message: "is a date: format the column as text"})
+			return line, spreadsheet.Quoting(wrong, cells)
+		}
+	}
 	var wrongMOQ, wrongPrice error
 	if text := cells["moq"]; text != "" {
 		var n int64

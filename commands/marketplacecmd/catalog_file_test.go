@@ -257,6 +257,22 @@ func TestATextOfAFailedFormulaIsAnErrorOfItsRow(t *testing.T) {
 		"4: Item: has the error ########", said(t, "Item,Rate,Notes\n#REF!,#N/A,\na,#DIV/0!,\n########,1,\n# 1,1,#NAME?\n"))
 }
 
+func TestADateIsNoCodeAndNoName(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	day, err := book.NewStyle(&excelize.Style{NumFmt: 16})
+	require.NoError(t, err)
+	for i, row := range [][]any{{"Item", "Rate", "Item Code"}, {"a", 1, 46093}, {46093, 1, "b"}, {"c", 1, "2026-03-12"}} {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+	}
+	for _, at := range []string{"C2", "A3", "C4"} {
+		require.NoError(t, book.SetCellStyle("Sheet1", at, at, day))
+	}
+	const why = `: is a date: format the column as text ("2026-03-12")`
+	require.Equal(t, "c 100\n2: Item Code"+why+"\n3: Item"+why, said(t, string(written(t, book))))
+}
+
 func TestALongCodeIsNotRounded(t *testing.T) {
 	t.Parallel()
 	parts := unpacked(t, sheet(t, []any{"name", "price", "sku"}, []any{"a", 1, 123456789012345678}, []any{"b", 1, 7}))

@@ -21,6 +21,7 @@ type cell struct {
 	shown  string // displayed value
 	wrong  string // reason why the displayed value is unknown; empty: known
 	money  string // currency of the number's format, except the rupee
+	dated  bool   // the number's format is a date's
 }
 
 // in returns the fault of the cell in the given row.
@@ -200,6 +201,7 @@ func (r *cellReader) otherwise(c *cell) bool {
 		c.shown = map[string]string{"0": "FALSE", "1": "TRUE"}[value]
 	case r.kind == "" || r.kind == "n":
 		c.shown, c.money = r.forms.number(value, r.style), r.forms.currency(r.style)
+		c.dated = r.forms.how(r.style) == asDate
 	}
 	return c.wrong != "" || c.money != "" || c.shown != "" && c.shown != value
 }

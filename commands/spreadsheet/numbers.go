@@ -165,6 +165,14 @@ func (f forms) currency(style string) string {
 	return ""
 }
 
+// how returns the form of a style's numbers.
+func (f forms) how(style string) form {
+	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.styles) {
+		return f.styles[i]
+	}
+	return plainly
+}
+
 // builtIn returns the form of a format that needs no code, and its currency (ECMA-376 part 1, 18.8.30).
 func builtIn(id int) (how form, money string) {
 	switch {

@@ -217,6 +217,11 @@ func (c *Columns) Foreign(r Row, field string) string {
 	return ""
 }
 
+// Dated reports whether a field's cell is a number that the sheet shows as a date.
+func (c *Columns) Dated(r Row, field string) bool {
+	return slices.ContainsFunc(r.dates, func(d cell) bool { return d.column < len(c.fields) && c.fields[d.column] == field })
+}
+
 // Named returns the faults of a row in one line, with the file's headers instead of field names.
 func (c *Columns) Named(wrong *fault.Error) string {
 	renamed := *wrong

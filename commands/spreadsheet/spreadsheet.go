@@ -38,6 +38,7 @@ type Row struct {
 	wrong  []cell   // cells without a stored displayed value
 
 	foreign []cell // amounts in another currency than rupees
+	dates   []cell
 }
 
 // filled returns the number of cells up to the last one that is not empty.

@@ -73,6 +73,8 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 				r.wrong = append(r.wrong, c)
 			} else if c.money != "" {
 				r.foreign = append(r.foreign, c)
+			} else if c.dated {
+				r.dates = append(r.dates, c)
 			}
 		}
 		taking = true
