@@ -148,7 +148,7 @@ func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
 		require.NoError(t, book.SetCellStyle("Sheet1", fmt.Sprint("B", row), fmt.Sprint("B", row), id))
 	}
 	foreign := []string{`[$$-409]#,##0.00`, `"$"#,##0.00_-`, `$#,##0`, `[$€-2] #,##0.00`, `#,##0.00\ [$USD]`, `0.00" AED"`, `[$£-809]#,##0`,
-		`_("$"* #,##0.00_)`, `[$kr-414] #,##0`, `[$د.إ.‏-3801]#,##0.00`, `#,##0\ [$zł-415]`}
+		`_("$"* #,##0.00_)`, `[$kr-414] #,##0`, "[$د.إ.\u200f-3801]#,##0.00", `#,##0\ [$zł-415]`}
 	for _, format := range foreign {
 		priced(excelize.Style{CustomNumFmt: &format}, "")
 	}
@@ -308,7 +308,8 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 		{5, styled(excelize.Style{CustomNumFmt: new("Rs #,##0")}), "5"},
 		{0.915, percent, "91.5%"}, {0.1 + 0.2, 0, "0.3"}, {1250.5, rupees, "1250.5"}, {true, 0, "TRUE"}, {false, day, "FALSE"},
 		{123, styled(excelize.Style{CustomNumFmt: new("00000")}), "00123"}, {"46082", day, "46082"}, {"1.0E9", 0, "1.0E9"}, {22, 0, "22"},
-		{5, styled(excelize.Style{CustomNumFmt: new(`"KT-"0000`)}), "KT-0005"}, {5, styled(excelize.Style{CustomNumFmt: new(`\K\-00_)`)}), "K-05"},
+		{5, styled(excelize.Style{CustomNumFmt: new(`"KT-"0000`)}), "KT-0005"},
+		{5, styled(excelize.Style{CustomNumFmt: new(`\K\-00_)`)}), "K-05"},
 		{9812345678, styled(excelize.Style{CustomNumFmt: new(`"+91 "00000-00000`)}), "+91 98123-45678"},
 		{1234, styled(excelize.Style{CustomNumFmt: new(`[Red]0-00;"minus "000`)}), "12-34"},
 		{-5, styled(excelize.Style{CustomNumFmt: new(`000;"minus "000`)}), "-5"},
