@@ -18,7 +18,7 @@ import (
 	"bahi/commands/messagingcmd"
 	"bahi/domain/ledger/confirmation"
 	"bahi/domain/messaging/network"
-	"bahi/http/api/ratelimit"
+	"bahi/http/api"
 	"bahi/http/ledgerhttp"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
@@ -295,8 +295,9 @@ func TestTheMessageCarriesTheStatement(t *testing.T) {
 	t.Cleanup(server.Close)
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ChatURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
-	with.Outside.Limits["ledger_shared_statement"] = ratelimit.Limit{Requests: 1, Per: time.Hour}
-	with.Outside.Limits["ledger_pdf"] = ratelimit.Limit{Requests: 3, Per: time.Hour}
+	var err error
+	with.Outside.Limits, err = api.ParseLimits([]string{"BAHI_LIMIT_LEDGER_SHARED_STATEMENT=1/1h", "BAHI_LIMIT_LEDGER_PDF=3/1h"})
+	require.NoError(t, err)
 	o := apptest.StartAs(t, with)
 	a := &asking{Server: o, t: t, Client: o.Bearer(o.Key(o.Home, `{"ledger":"write","messaging":"write"}`).Key)}
 	a.channel = apptest.IdOf(t, []byte(a.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"good",
@@ -332,7 +333,7 @@ func TestTheMessageCarriesTheStatement(t *testing.T) {
 		callback := regexp.MustCompile(`"biz_opaque_callback_data":"(\w+)"`).FindStringSubmatch(message)[1]
 		failed := messagingcmd.DeliveryReceipt{Channel: a.channel, Callback: callback}
 		failed.Status, failed.Code, failed.Details = "failed", 131053, "the file could not be fetched"
-		_, err := o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{failed})
+		_, err = o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{failed})
 		require.NoError(t, err)
 		a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Failed == 1 && n.Sent == 0 })
 	}
