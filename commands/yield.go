@@ -42,8 +42,8 @@ func (w *waiting) total() time.Duration {
 	return w.waited + time.Duration(w.now)*time.Since(epoch)
 }
 
-// Pacer paces background work. The work rests in proportion to the time that requests of this process waited meanwhile. So posting rows
-// stays fast during a campaign to a hundred thousand recipients.
+// Pacer paces background work. The pauses of the work are proportional to the time that requests of this process waited meanwhile. So
+// posting rows stays fast during a campaign to a hundred thousand recipients.
 type Pacer struct {
 	handler      *Handler
 	waited, took time.Duration

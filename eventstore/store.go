@@ -57,7 +57,7 @@ type Store interface {
 	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
 }
 
-// DelayedSubscriber is a store whose subscribers can let events wait.
+// DelayedSubscriber is a store with subscriptions that deliver events later and several together.
 type DelayedSubscriber interface {
 	// SubscribeDelayed is Subscribe for a reader that should wake rarely. It yields events that may wait together with later ones. Events
 	// that the store must read from disk are yielded at once.

@@ -315,7 +315,7 @@ func scenarioNames() kong.Vars {
 	return kong.Vars{"scenarios": strings.Join(names, ","), "about": strings.Join(about, "; ")}
 }
 
-// profiled runs a scenario and writes the CPU profile of this process, which has the server in it.
+// profiled runs a scenario and writes the CPU profile of this process. The server runs in this process.
 func profiled(path string, run func() error) error {
 	file, err := os.Create(filepath.Clean(path))
 	if err != nil {

@@ -30,7 +30,7 @@ func main() {
 	k.BindTo(ctx, (*context.Context)(nil))
 	if err := k.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bahi-prove:", err)
-		os.Exit(1) //nolint:gocritic // the signals need no end
+		os.Exit(1) //nolint:gocritic // the skipped stop of signals has no effect at exit
 	}
 }
 

@@ -132,7 +132,7 @@ func (l *storedLog) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 				yield(event.Stored{}, fmt.Errorf("read the log: %w", err))
 				return
 			}
-			e.Position, e.At = event.Position(max(at, 0)), bounded(on) // a position below 0 is as wrong as 0
+			e.Position, e.At = event.Position(max(at, 0)), bounded(on) // negative positions become 0, which is invalid too
 			if !yield(e, nil) {
 				return
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // toolMemory is a shell command's soft memory limit, in bytes: it runs beside a server. It only makes the collector run more often, so a
-// command that needs more gets it. A demo serves too: under this limit half of its time went into collecting.
+// command that needs more gets it. A demo has no limit, because it runs a server: with this limit, the collector takes half of its time.
 const toolMemory = 160 << 20
 
 func main() {

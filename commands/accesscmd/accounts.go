@@ -76,7 +76,7 @@ func (a *Accounts) EmailKey(ctx context.Context, email string) (string, error) {
 // no Idempotency-Key (DESIGN.md, hard case 2).
 func as(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	req = req.FollowUp().In(workspace)
-	req.Reason = "" // users write it as plaintext, and it would outlive them
+	req.Reason = "" // the text of a user, in plaintext: an erasure of the user would not remove it
 	if id != uuid.Nil && req.Actor.Type == "" {
 		req.Actor = actor.Actor{Type: "user", ID: id.String(), Workspace: workspace}
 	}

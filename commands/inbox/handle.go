@@ -156,7 +156,7 @@ func (b *Inbox) group(ctx context.Context) (more bool) {
 	return len(all) == maxHandled
 }
 
-// storable removes characters from a text that Postgres cannot store.
+// storable returns a text without the characters that Postgres cannot store.
 func storable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }

@@ -302,7 +302,8 @@ type Checked struct {
 	Error   string
 }
 
-// Health checks channels concurrently and records the networks' reports. A result has the error of its channel; Health itself never fails.
+// Health checks channels concurrently and records the networks' reports. The result of each channel has the channel's error. Health itself
+// never fails.
 func (f *Channels) Health(ctx context.Context, workspace uuid.UUID, ids []int64) []Checked {
 	all := make([]Checked, len(ids))
 	bounded, cancel := f.within(ctx)

@@ -39,7 +39,7 @@ type Command[S any] interface {
 }
 
 // Position is an event's number in the log. Positions increase in commit order. The positions of the Postgres store are dense (1, 2, 3 …).
-// Of the positions of other stores, only the order has a meaning. Zero is the position before the first event.
+// In other stores, a position has a meaning only compared with another position. Zero is the position before the first event.
 type Position uint64
 
 // Stored is an event in the log, with an encoded payload.

@@ -86,8 +86,8 @@ func Join(found ...error) error {
 	return Fields(fields...)
 }
 
-// Besides returns a list of faults with the faults of another error if that is a list too. It drops the other's faults of fields in the
-// first list, and of fields in or around them, because these faults may follow from the first ones.
+// Besides returns a list of faults with the faults of another error if that is a list too. If the first list has a fault of a field,
+// Besides drops the other's faults of that field, and of fields in it or around it. Such faults may follow from the first one.
 func Besides(first, other error) error {
 	known, ok := errors.AsType[*Error](first)
 	more, too := errors.AsType[*Error](other)

@@ -95,7 +95,7 @@ func New() *Checker {
 // Next checks the next event, and returns the laws that the event breaks by itself. Commit checks the transaction as a whole.
 func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	c.wrong, c.at = nil, Breach{Position: e.Position, Stream: e.Stream}
-	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // only records with numbers are looked up by it
+	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // 0 if the id is no number; then no law uses it
 	switch data := e.Data.(type) {
 	case bookslock.Moved:
 		c.lock(e, data)

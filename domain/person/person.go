@@ -32,8 +32,8 @@ var mailbox = regexp.MustCompile("^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[a-z0-9!#$%&'
 // Email returns an address in the form for storage and comparison: lower case, without surrounding space.
 func Email(field, text string) (string, error) {
 	text = strings.TrimSpace(text)
-	// This check precedes the conversion to lower case, which would convert the Kelvin sign and a dotted capital I to ASCII letters, and so
-	// give another person's address.
+	// This check precedes the conversion to lower case. That conversion makes ASCII letters of the Kelvin sign and of a dotted capital I.
+	// The result could be another person's address.
 	foreign := strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII })
 	text = strings.ToLower(text)
 	local, _, _ := strings.Cut(text, "@")
@@ -163,8 +163,8 @@ func Digit(c rune) rune {
 	return '0' + (c-zero)%10
 }
 
-// number parses a text that is a number as a whole. It refuses a number if parsing the result again gives another number, as the library
-// does for numbers with leading zeros.
+// number parses a text that is a number as a whole. It refuses a number if parsing the result again returns another number. For numbers with
+// leading zeros, the library returns another number.
 func number(text string) (string, bool) {
 	found, ok := e164(text)
 	if !ok {

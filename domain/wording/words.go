@@ -109,8 +109,8 @@ func Grams(word string) (grams []string) {
 	return grams
 }
 
-// RareGrams returns some trigrams of a word, without the first ones, which are frequent. Each word of which at least the percentage of
-// trigrams are common with the word has one of them.
+// RareGrams returns some trigrams of a word, without the first ones, which are frequent. Any word that has at least this percentage of the
+// word's trigrams has one of the returned trigrams.
 func RareGrams(word string, percentage int) []string {
 	grams := Grams(word)
 	return grams[(percentage*len(grams)+99)/100-1:]
@@ -158,8 +158,8 @@ func likeness(one, other []string) int {
 	return min(1000*common/all, 999)
 }
 
-// VocabularyOf returns the distinct words, and the trigrams of each word, one on a line. It omits words with a digit, because numbers and
-// codes are as many as records, and similar ones are unrelated.
+// VocabularyOf returns the distinct words, and the trigrams of each word, one on a line. It omits words with a digit. There are as many
+// numbers and codes as records, and similar ones are unrelated.
 func VocabularyOf(words []string) (distinct, grams []string) {
 	seen := map[string]bool{}
 	for _, word := range words {

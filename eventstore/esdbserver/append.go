@@ -79,7 +79,7 @@ func (s *Server) begin(r *eventstore.Write, o *streams.AppendReq_Options) (err e
 	return err
 }
 
-// take adds a proposal to an append, whose size in bytes it takes and returns.
+// take adds a proposal to an append. bytes is the append's size before, and the result its size after.
 func (s *Server) take(r *eventstore.Write, bytes int, p proposal) (int, error) {
 	e, err := proposed(p)
 	bytes += len(e.Data) + len(e.Meta)

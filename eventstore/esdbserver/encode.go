@@ -18,7 +18,7 @@ import (
 type encoder struct {
 	textIDs bool // as text, not as two numbers
 
-	chunk       mem.Buffer // parts of it are sent; it returns to its pool when all were sent
+	chunk       mem.Buffer // messages are slices of it; when all are sent, it returns to its pool
 	used        int        // in bytes
 	head, field []byte     // of the last event; reused
 }

@@ -2,7 +2,7 @@
 //
 // The log is in Postgres. Its journal is one stream, bahi-<log id>: revision n has the event at position n+1. Each group of transactions is
 // appended in one call, at the exact expected revision, before Postgres commits the group. So an acknowledged write is on a majority of the
-// servers, and each restores the other's lost tail.
+// servers. The log and the journal each restore the lost tail of the other.
 //
 // This relies on three facts about the server. An append is all or nothing. The response comes after replication. The same event ids at the
 // same exact revision are the same append for ever, so a group without a response can be sent again. A stream per stream of the log would

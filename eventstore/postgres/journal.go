@@ -36,7 +36,7 @@ const (
 	// maxMoved limits how often the journal's end may move between two reads.
 	maxMoved = 10
 
-	// wholeInterval is the interval of the checks that the journal is uncut.
+	// wholeInterval is the interval between two checks that the journal lacks no event.
 	wholeInterval = time.Hour
 )
 
@@ -44,8 +44,8 @@ const (
 var errNoJournal = errors.New(
 	"this log has a journal in EventStoreDB: set EVENTSTORE_URL. Without it, acknowledged writes would not be in the journal")
 
-// leveling makes a log and its journal equal: it copies what one lacks at its end from the other. All events in either were decided under
-// the log's lock, and every acknowledged one is in one of them.
+// leveling makes a log and its journal equal: it copies what one lacks at its end from the other. The log and the journal have only events
+// that were decided under the log's lock. Every acknowledged event is in at least one of them.
 type leveling struct {
 	journal *journal.Journal
 	fill    bool // even an empty journal

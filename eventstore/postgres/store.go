@@ -3,7 +3,7 @@
 //
 // A position is assigned inside the append's transaction, under a lock that is held until the commit. So positions have no gaps, and
 // position order is commit order: a reader that has seen position N has seen everything up to N. The order of sequences and transaction ids
-// is not commit order. Readers that repair this afterwards skip events or stall.
+// is not commit order. A reader that restores the commit order from them skips events or stalls.
 package postgres
 
 import (

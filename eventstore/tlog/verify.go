@@ -90,7 +90,7 @@ func (k Keys) ParseBundled(origin, from string, notes [][]byte) (kept []Retained
 	return RankBundled(kept), wrong
 }
 
-// Falsified returns the finding that a checkpoint that came with a log is invalid.
+// Falsified returns the finding for an invalid checkpoint in a log's files. wrong is the error of [Keys.ParseBundled].
 func Falsified(wrong error) Finding {
 	return Finding{Kind: Rewritten, Why: "A signed checkpoint was changed: " + wrong.Error() + "."}
 }

@@ -16,8 +16,8 @@ type Erasure struct {
 	At      time.Time `json:"at"`
 }
 
-// Erase destroys the subject's key, and with it every value sealed with it. When Erase returns nil, this is on disk, no node can open such
-// a value any more, and the subject never gets another key. Erasing again changes nothing, so a retry is safe.
+// Erase destroys the subject's key, and with it every value sealed with it. When Erase returns nil, the erasure is on disk. From then on no
+// node can open such a value, and the subject never gets another key. Erasing again changes nothing, so a retry is safe.
 //
 // Append the event of the erasure first: later events in the log then hold no value of the subject.
 func (v *Vault) Erase(ctx context.Context, subject string) error {

@@ -74,7 +74,8 @@ func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
 	}
 	err = s.db.write(ctx, func(tx pgx.Tx) error {
 		if !by.changedAt.IsZero() {
-			// The lock makes a change of the password wait for this sign-in and then revoke it, or makes this sign-in wait for the change.
+			// With the lock, a later change of the password waits for this sign-in and then revokes it. This sign-in waits for an earlier
+			// change.
 			tag, err := tx.Exec(ctx, `select from account.password where user_id = $1 and changed_at = $2 for share`, by.user, by.changedAt)
 			if err != nil {
 				return err

@@ -123,7 +123,8 @@ const (
 	maxQuote    = 1000
 )
 
-// Run returns the reply to a question. It returns [ErrModel] if the model is unavailable. Other errors are of the system.
+// Run returns the reply to a question. It returns [ErrModel] if the model is unavailable. Any other error means that Bahi or its database
+// failed.
 func (e *Engine) Run(ctx context.Context, q Question) (r Result, err error) {
 	t := &talk{Engine: e, Question: q}
 	if r.Passages, err = t.search(ctx, q.Text); err != nil {

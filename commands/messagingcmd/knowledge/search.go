@@ -56,7 +56,7 @@ func (w *word) add(matches ...match) {
 	}
 }
 
-// addSimilar adds the most similar ones of the terms.
+// addSimilar adds those terms that are most similar to the word.
 func (w *word) addSimilar(all []match) {
 	for i, m := range all {
 		if common, of := wording.Common([]string{w.text}, []string{m.term}); bare(w.text) == bare(m.term) {

@@ -91,7 +91,7 @@ func (e Created) Evolve(State) State {
 	}
 }
 
-// Evolve revokes it.
+// Evolve revokes the key.
 func (Revoked) Evolve(s State) State { s.Revoked = true; return s }
 
 // MaxMakers is the maximum number of keys above a key, each of which created the next one. Every request checks all of them.

@@ -37,9 +37,8 @@ const Side = 1024
 const (
 	quality = 85 // of a JPEG, without visible loss
 
-	// maxScans limits the decoding time of a JPEG. The decoder passes over the whole picture for each scan of a progressive JPEG, and a
-	// scan may have as few as twenty bytes. Encoders create about ten scans. The limit is that of libjpeg-turbo's fuzzers
-	// (TJPARAM_SCANLIMIT).
+	// maxScans limits the decoding time of a JPEG. The decoder processes the whole picture for each scan of a progressive JPEG. A scan may
+	// have as few as twenty bytes. Encoders create about ten scans. The limit is that of libjpeg-turbo's fuzzers (TJPARAM_SCANLIMIT).
 	maxScans = 500
 
 	// atOnce is the maximum number of concurrent conversions. Of pictures with at least manyPixels pixels, one is converted at a time.

@@ -34,7 +34,7 @@ type Reported struct {
 	Created     int64  `json:"created"` // by the provider, in seconds
 }
 
-// Evolve stores it.
+// Evolve stores the report.
 func (e Reported) Evolve(State) State { return State(e) }
 
 // Report records a provider's report of a subscription.

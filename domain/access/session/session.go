@@ -39,7 +39,7 @@ type SignedOut struct {
 // Evolve starts the session.
 func (e SignedIn) Evolve(State) State { return State{User: e.User} }
 
-// Evolve ends it.
+// Evolve ends the session.
 func (SignedOut) Evolve(s State) State { s.Ended = true; return s }
 
 // Begin records a sign-in.
@@ -48,7 +48,7 @@ type Begin struct {
 	By   string
 }
 
-// Decide records it once.
+// Decide records a sign-in once.
 func (c Begin) Decide(s State) ([]event.Event[State], error) {
 	if s.User != uuid.Nil {
 		return nil, nil
@@ -59,7 +59,7 @@ func (c Begin) Decide(s State) ([]event.Event[State], error) {
 // End records that the user signed out.
 type End struct{}
 
-// Decide records it once.
+// Decide records a sign-out once.
 func (End) Decide(s State) ([]event.Event[State], error) {
 	if s.User == uuid.Nil || s.Ended {
 		return nil, nil

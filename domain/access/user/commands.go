@@ -82,7 +82,7 @@ type ChangeEmail struct {
 	EmailKey string
 }
 
-// Decide changes it once.
+// Decide changes the address once.
 func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
 	if !s.Active() {
 		return nil, ErrNotFound
@@ -121,7 +121,7 @@ type RestoreEmail struct {
 	EmailKey string
 }
 
-// Decide undoes it once.
+// Decide undoes a change once.
 func (c RestoreEmail) Decide(s State) ([]event.Event[State], error) {
 	if !s.Active() {
 		return nil, ErrNotFound
@@ -177,7 +177,7 @@ type ChangePicture struct {
 	Key string
 }
 
-// Decide changes it.
+// Decide changes the picture.
 func (c ChangePicture) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active():
@@ -193,7 +193,7 @@ type LinkIdentity struct {
 	IdentityKey string
 }
 
-// Decide links it once.
+// Decide links an identity once.
 func (c LinkIdentity) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active():

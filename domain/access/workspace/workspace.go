@@ -263,7 +263,7 @@ type Create struct {
 	Owner uuid.UUID
 }
 
-// Decide creates it once.
+// Decide creates a workspace once.
 func (c Create) Decide(s State) ([]event.Event[State], error) {
 	if s.Made {
 		return nil, nil
@@ -325,7 +325,7 @@ func (c Withdraw) Decide(s State) ([]event.Event[State], error) {
 // Join accepts an invitation.
 type Join struct {
 	Invitation uuid.UUID
-	Inviter    actor.Actor // sender of the invitation with the current permissions, except those as a member of the workspace
+	Inviter    actor.Actor // sender of the invitation, with current permissions, but without those of a member of the workspace
 	User       uuid.UUID
 	EmailKey   string // keyed hash of the user's verified address; empty: none is verified
 	Now        time.Time
@@ -355,7 +355,7 @@ type RecordMismatch struct {
 	Invitation uuid.UUID
 }
 
-// Decide records it once.
+// Decide records a mismatch once.
 func (c RecordMismatch) Decide(s State) ([]event.Event[State], error) {
 	if i, open := s.Invitations[c.Invitation]; !open || i.Strayed {
 		return nil, nil

@@ -45,7 +45,7 @@ func Changes(before, after Row) bool {
 	return before != after
 }
 
-// dates returns the dates with balances that the step from before to after changes.
+// dates returns the dates on which a change of a row from before to after changes balances.
 func dates(before, after Row) []unit.Date {
 	var dates []unit.Date
 	if before.Exists() {

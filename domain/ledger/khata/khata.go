@@ -163,7 +163,7 @@ func (c Finish) Decide(s State) ([]event.Event[State], error) {
 // Remove records that the file of an upload was deleted.
 type Remove struct{}
 
-// Decide records it once.
+// Decide records the removal once.
 func (Remove) Decide(s State) ([]event.Event[State], error) {
 	if s.Blob == "" || s.Removed {
 		return nil, nil

@@ -14,7 +14,7 @@ type item struct {
 	weight, count   *atom
 	bare            []atom
 	unclear, extent bool // a quantity is left to the reviewer; the part has a quantity
-	behind          bool // a word is behind the name and a quantity, as in payal 250 gm size 12
+	behind          bool // a further word follows the name and a quantity, as size in: payal 250 gm size 12
 	unused          []atom
 }
 

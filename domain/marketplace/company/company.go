@@ -102,7 +102,7 @@ func (e Edited) Evolve(s State) State {
 	return s
 }
 
-// Evolve deletes it.
+// Evolve deletes the company.
 func (Deleted) Evolve(State) State { return State{} }
 
 // After returns the profile after a change.

@@ -34,13 +34,13 @@ func (e EmailNamed) Erases(id string) event.Erasure {
 // EmailConfirmed records that the address was confirmed with a mailed token.
 type EmailConfirmed struct{}
 
-// Evolve sets it.
+// Evolve sets the address.
 func (e EmailNamed) Evolve(s State) State {
 	s.Email, s.EmailKey, s.EmailConfirmed, s.Emails = e.Email, e.Key, false, e.Nth
 	return s
 }
 
-// Evolve confirms it.
+// Evolve confirms the address.
 func (EmailConfirmed) Evolve(s State) State { s.EmailConfirmed = true; return s }
 
 // Own has the data of a command that are not in the public profile: the address for enquiries. An empty text equals null.

@@ -11,7 +11,7 @@ import (
 // maxSlug is the maximum length of a slug with its number (CONTRACT.md 8.4).
 const maxSlug = 80
 
-// reserved are the texts with another meaning in a path, which are no slugs (CONTRACT.md D24).
+// reserved are the texts that are no slugs, because paths use them for something else (CONTRACT.md D24).
 var reserved = map[string]bool{"search": true, "check-domain": true, "me": true, "new": true}
 
 // idForm is the form of an id, which a slug never has.

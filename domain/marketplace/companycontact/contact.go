@@ -96,7 +96,7 @@ func (e Edited) Evolve(s State) State {
 	return s
 }
 
-// Evolve deletes it.
+// Evolve deletes the contact.
 func (Deleted) Evolve(State) State { return State{} }
 
 // Erases implements [event.ErasureTrigger].

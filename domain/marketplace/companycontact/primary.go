@@ -21,7 +21,7 @@ type PrimaryNamed struct {
 	Contact uuid.UUID `json:"contact_id,omitzero"`
 }
 
-// Evolve sets it.
+// Evolve sets the primary contact.
 func (e PrimaryNamed) Evolve(Primary) Primary { return Primary(e) }
 
 // NamePrimary makes a contact the primary one. For a non-member, it does so only if no existing contact is primary.

@@ -46,7 +46,7 @@ type Import struct {
 	Always bool // record an import without changes too, so that a retry finds it
 }
 
-// Decide creates them.
+// Decide creates the products.
 func (c Import) Decide(Batch) ([]event.Event[Batch], error) {
 	if !c.Always && len(c.Products)+c.Updated == 0 {
 		return nil, nil

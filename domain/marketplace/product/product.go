@@ -135,7 +135,7 @@ func (e Edited) Evolve(s State) State {
 	return s
 }
 
-// Evolve deletes it.
+// Evolve deletes the product.
 func (Deleted) Evolve(State) State { return State{} }
 
 // After returns the details after a change.

@@ -241,7 +241,7 @@ func (c Renew) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Stars in place of a secret keep the stored secret.
+// Stars is the value by which a change keeps the stored secret.
 const Stars = "********"
 
 // secrets returns the change of secrets, or its faults. A change of the server requires all secrets in the request. Otherwise a user who

@@ -302,7 +302,7 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Requeued{}}, nil
 }
 
-// Resend resends a campaign's message that the network refused for a reason of the channel, or that had no receipt for a long time. A
+// Resend resends a campaign's message. The network refused that message because of the channel, or sent no receipt for a long time. A
 // message without a receipt is resent once (CONTRACT.md N1).
 type Resend struct {
 	Contact  int64
@@ -329,7 +329,7 @@ func (c Resend) Decide(s State) ([]event.Event[State], error) {
 // Skip records a message of a campaign that is not sent.
 type Skip struct{ Contact int64 }
 
-// Decide records it.
+// Decide records the skipped message.
 func (c Skip) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{Skipped(c)}, nil
 }

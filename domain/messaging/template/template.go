@@ -125,7 +125,8 @@ func (s State) Check(field string, given Values) error {
 }
 
 // Filled returns the template with values for a contact, and the filled body as text. The name of a contact without a name is "you". Each
-// group of blanks and line breaks in a name becomes one blank. more has pairs of further texts in values and their replacements.
+// group of blanks and line breaks in a name becomes one blank. more has pairs: a further text to replace in the values, and its
+// replacement.
 func (s State) Filled(given Values, name, phone string, more ...string) (network.Filled, string) {
 	name = strings.Join(strings.Fields(name), " ")
 	of := strings.NewReplacer(append([]string{"{{name}}", cmp.Or(name, "you"), "{{phone}}", phone}, more...)...)
