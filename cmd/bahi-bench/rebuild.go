@@ -86,7 +86,7 @@ func (b *benchmark) rebuildLive(ctx context.Context, url string) error {
 						err = fmt.Errorf("the rebuild ended with %w: %s", err, said.Bytes())
 					}
 					return err
-				case <-time.After(lookInterval): // measured while the child runs: the kernel's figure after its end includes the parent's memory
+				case <-time.After(lookInterval): // the kernel's figure after the child's end includes the parent's memory
 					_, most := bench.MemoryOf(cmd.Process.Pid)
 					peak = max(peak, most)
 				}

@@ -195,8 +195,8 @@ func (a *Accounts) RemoveMember(ctx context.Context, req commands.Request, in, m
 	return a.onMember(ctx, req, in, member, workspace.Remove{By: req.Actor, User: member})
 }
 
-// onMember runs a command on a member. All members are in one stream. A member's revision is that of the newest event about the member:
-// with the stream's revision, editing two members from one list would fail on the second.
+// onMember runs a command on a member. All members are in one stream. A member's revision is that of the newest event about the member.
+// With the stream's revision, a client could not edit two members from one list, because the first edit would outdate the second.
 func (a *Accounts) onMember(ctx context.Context, req commands.Request, in, member uuid.UUID,
 	cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
 	cmd = memberAsSeen{cmd, member, req.IfMatch}

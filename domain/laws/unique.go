@@ -44,7 +44,7 @@ type held struct {
 	change int32 // number of changes of the user's address before it
 }
 
-// touched is a value that an event gives to a record, or without a record a value with a changed claim.
+// touched is a value that an event gives to a record. Without a record, it is a value with a changed claim.
 type touched struct {
 	at            Breach
 	value, record uint64

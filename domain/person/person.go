@@ -163,8 +163,8 @@ func Digit(c rune) rune {
 	return '0' + (c-zero)%10
 }
 
-// number parses a text that is a number as a whole. It refuses a number if parsing the result again returns another number. For numbers with
-// leading zeros, the library returns another number.
+// number parses a text that is a number as a whole. It refuses a number if parsing the result again returns another number. For numbers
+// with leading zeros, the library does.
 func number(text string) (string, bool) {
 	found, ok := e164(text)
 	if !ok {

@@ -5,8 +5,8 @@
 // servers. The log and the journal each restore the lost tail of the other.
 //
 // This relies on three facts about the server. An append is all or nothing. The response comes after replication. The same event ids at the
-// same exact revision are the same append for ever, so a group without a response can be sent again. A stream per stream of the log would
-// not do: no call appends to several streams. An asynchronous copy may lack acknowledged writes.
+// same exact revision are the same append for ever, so a group without a response can be sent again. The journal cannot have a stream for
+// each stream of the log, because no call appends to several streams. An asynchronous copy may lack acknowledged writes.
 package journal
 
 import (

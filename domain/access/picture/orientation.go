@@ -46,8 +46,8 @@ func Upright(from *image.RGBA, orientation int) *image.RGBA {
 	return to
 }
 
-// Source returns the position in a picture with an orientation of a pixel of the upright picture. right and bottom are the last column and
-// row of the picture with the orientation.
+// Source returns where a pixel of the upright picture is in the picture with the orientation. right and bottom are the last column and row
+// of the picture with the orientation.
 func Source(orientation, x, y, right, bottom int) (fromX, fromY int) {
 	switch orientation {
 	case 2:

@@ -2,8 +2,8 @@
 // that only the colours remain: no location, no script after the end, no second file inside.
 //
 // It ignores the upload's name and declared type. The first bytes determine the type. An animated PNG becomes its still picture. An
-// animated WebP has no still picture and is refused. Colour profiles are dropped with the other metadata, and the colours are treated as
-// sRGB: a photo in a wider colour space becomes a little paler, but untrusted profiles are not parsed.
+// animated WebP has no still picture and is refused. The package drops colour profiles with the other metadata, because they are untrusted,
+// and treats the colours as sRGB. So a photo in a wider colour space becomes a little paler.
 package picture
 
 import (
