@@ -294,7 +294,8 @@ func (l *Load) Verify() {
 			}
 			sum = sum.Add(decimal.RequireFromString(r.In[0].Amount.String()))
 			require.Equal(t, sum.String(), r.Balance.String(), "balance after row %d", r.ID)
-			require.NotContains(t, rows, r.In[0].Description, "a row occurs twice")
+			_, twice := rows[r.In[0].Description]
+			require.False(t, twice, "row %s occurs twice", r.In[0].Description)
 			rows[r.In[0].Description] = r
 		}
 		at := slices.IndexFunc(banks, func(a BankAccount) bool { return a.ID == account })
