@@ -200,8 +200,8 @@ func (r *cellReader) otherwise(c *cell) bool {
 	case r.kind == "b":
 		c.shown = map[string]string{"0": "FALSE", "1": "TRUE"}[value]
 	case r.kind == "" || r.kind == "n":
-		c.shown, c.money = r.forms.number(value, r.style), r.forms.currency(r.style)
-		c.dated = r.forms.how(r.style) == asDate
+		in := r.forms.style(r.style)
+		c.shown, c.money, c.dated = r.forms.number(value, in), in.money, in.form == asDate
 	}
 	return c.wrong != "" || c.money != "" || c.shown != "" && c.shown != value
 }

@@ -31,10 +31,8 @@ const (
 
 // forms are the display forms of a workbook's styles, by style number.
 type forms struct {
-	styles   []form
-	codes    [][]string // pieces of the formats of codes such as "KT-"0000, by style number
-	money    []string   // currencies except the rupee, by style number
-	from1904 bool       // days count from 1904
+	styles   []style
+	from1904 bool // days count from 1904
 }
 
 // formsOf reads the styles. If they are unreadable, numbers have the plain form.
@@ -60,7 +58,7 @@ func formsOf(book *excelize.File) (f forms) {
 		if code, named := custom[s.ID]; named {
 			how, money = formOf(code), formatMoney(code)
 		}
-		f.styles, f.codes, f.money = append(f.styles, how), append(f.codes, codeOf(custom[s.ID])), append(f.money, money)
+		f.styles = append(f.styles, style{how, money, codeOf(custom[s.ID])})
 	}
 	if props, err := book.GetWorkbookProps(); err == nil && props.Date1904 != nil {
 		f.from1904 = *props.Date1904
@@ -157,20 +155,19 @@ func formatMoney(code string) string {
 	return ForeignMoney(tagged.ReplaceAllString(code, " $1 "))
 }
 
-// currency returns the currency of a style's numbers, empty for none and for the rupee.
-func (f forms) currency(style string) string {
-	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.money) {
-		return f.money[i]
-	}
-	return ""
+// style is the format of a cell's number.
+type style struct {
+	form  form
+	money string   // the currency, except the rupee
+	code  []string // pieces of the format of a code such as "KT-"0000; nil: no code
 }
 
-// how returns the form of a style's numbers.
-func (f forms) how(style string) form {
-	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.styles) {
+// style returns the style with a number. Its zero value is that of an unknown number.
+func (f forms) style(number string) (s style) {
+	if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(f.styles) {
 		return f.styles[i]
 	}
-	return plainly
+	return s
 }
 
 // builtIn returns the form of a format that needs no code, and its currency (ECMA-376 part 1, 18.8.30).
@@ -215,28 +212,24 @@ func formOf(code string) form {
 
 // number returns a number in the display form of its style: 15 digits without an exponent, a date in ISO 8601, or a percentage with its
 // sign. It returns a number with more digits as it is stored.
-func (f forms) number(text, style string) string {
+func (f forms) number(text string, in style) string {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(n) || math.Abs(n) >= 1e15 {
 		return text
-	}
-	how, code := plainly, []string(nil)
-	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.styles) {
-		how, code = f.styles[i], f.codes[i]
 	}
 	short, err := decimal.NewFromString(strconv.FormatFloat(n, 'g', significant, 64))
 	switch {
 	case err != nil:
 		return text
-	case how == asPercent:
+	case in.form == asPercent:
 		return short.Shift(2).String() + "%"
-	case how == asDate:
+	case in.form == asDate:
 		return f.date(n, short.String())
-	case how == asElapsed && n >= 0 && n < lastDay:
+	case in.form == asElapsed && n >= 0 && n < lastDay:
 		seconds := int64(math.Round(n * 24 * 60 * 60))
 		return fmt.Sprintf("%02d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
-	case code != nil && short.IsInteger() && !short.IsNegative():
-		return inCode(code, short.String())
+	case in.code != nil && short.IsInteger() && !short.IsNegative():
+		return inCode(in.code, short.String())
 	}
 	return short.String()
 }

@@ -33,7 +33,7 @@ type Field[S any] struct {
 	Name    string               // of the field in requests
 	Taken   string               // error message for a value that another record has
 
-	// Load returns a record that may have no stream of its own. nil: every record of the kind has its own stream.
+	// Load returns a record. It is nil for a kind whose records all have their own streams.
 	Load func(ctx context.Context, from commands.Source, id string) (S, error)
 
 	Global bool // values are unique in the deployment, not per workspace: claims belong to no workspace

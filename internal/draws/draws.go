@@ -9,8 +9,8 @@ import (
 )
 
 // Default makes each property of the package draw n times, and shrink a failure for 5 seconds, unless -rapid.checks says otherwise.
-// A TestMain calls it where rapid's hundred draws would take too long, because each has a database or processes of its own. With
-// BAHI_ROUNDS, which make soak sets, there are a hundred.
+// Call it in TestMain if each draw needs a database or processes: rapid's default of a hundred draws takes too long then. make soak sets
+// BAHI_ROUNDS, which restores the default.
 func Default(n int) {
 	flag.Parse()
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue && os.Getenv("BAHI_ROUNDS") == "" {

@@ -72,8 +72,8 @@ func blocksOf(page []byte) ([]block, error) {
 	return p.Blocks, err
 }
 
-// layout returns the lines of a page. The cells of a line belong to one row of a table. An empty line stands for a vertical gap. Texts in
-// columns are in reading order.
+// layout returns the lines of a page: rows of tables with a cell for each column, and lines of text with one cell. An empty line is a
+// vertical gap. Texts in columns are in reading order.
 func layout(blocks []block) (lines [][]botsource.Cell) {
 	width, runes := 0.0, 0
 	for _, b := range blocks {
@@ -190,7 +190,8 @@ func tableOf(group []block) [][]cell {
 	}
 }
 
-// cards reports whether each block describes a thing of its own: the cells of a line begin with the same word, such as Price.
+// cards reports whether each block is the description of one product, rather than a column. Then the cells of some line all begin with the
+// same word, such as Price.
 func cards(group []block, lines [][]cell) bool {
 	return len(group) > 1 && len(lines) > 1 && slices.ContainsFunc(lines, func(line []cell) bool {
 		word, _, _ := strings.Cut(line[0].text, " ")

@@ -236,8 +236,8 @@ var numerals = func() map[string]bool {
 	return all
 }()
 
-// others adds further items from the lists of the best items. For each word that the best items lack, it adds the items that have the word
-// and most of the other lacking words. The question names several items.
+// others adds further items for a question that names several. They are from the lists of the best items. For each word that the best items
+// lack, it adds those items with the word that have most of the missing words.
 func (c *choice) others(all, best []held, weights []float64, sum, least float64) []held {
 	heads := best[0].heads
 	covered, score := slices.Clone(best[0].whole), 0.0
