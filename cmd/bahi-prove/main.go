@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -40,7 +39,7 @@ type histories struct {
 	Seed    uint64        `default:"1" help:"First seed."`
 	Nodes   int           `default:"1" enum:"1,3" help:"Number of nodes on one database: 1 or 3."`
 	Log     string        `default:"postgres" enum:"postgres,journal" help:"Where the log is: postgres, or journal for one in EventStoreDB's protocol, too."`
-	Faults  []string      `default:"kill,stop,pgkill,pgstop,cut,slow" help:"Faults that happen; \"none\": none."`
+	Faults  []string      `default:"kill,stop,pgkill,pgstop,cut,slow,clock" help:"Faults that happen; \"none\": none."`
 	Clients int           `default:"6" help:"Number of clients."`
 	Bahi    string        `help:"Path of the program. Without it, the program is built."`
 	Out     string        `help:"Folder of histories, pictures and outputs. Without it, a temporary one, which is kept if a history is refused."`
@@ -61,11 +60,12 @@ func (h *histories) Run(ctx context.Context) (err error) {
 			return fmt.Errorf("unknown fault %q: the faults are %s", name, strings.Join(history.Faults(), ", "))
 		}
 	}
+	if h.Bahi != "" && slices.Contains(h.Faults, "clock") {
+		return errors.New("clock: a program of --bahi has a clock that cannot be made wrong; leave --bahi out")
+	}
 	if h.Bahi == "" {
-		h.Bahi = filepath.Join(h.Out, "bahi")
-		//nolint:gosec // our program
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", h.Bahi, "bahi/cmd/bahi").CombinedOutput(); err != nil {
-			return fmt.Errorf("build bahi: %w: %s", err, out)
+		if h.Bahi, err = history.Build(ctx, h.Out); err != nil {
+			return err
 		}
 	}
 	return h.record(ctx)

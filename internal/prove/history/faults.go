@@ -28,6 +28,7 @@ var faults = map[string]func(*run, context.Context) error{
 	"disk":     (*run).fillDisk,
 	"failover": (*run).failOver,
 	"journal":  (*run).journalAway,
+	"clock":    (*run).clockJumps,
 }
 
 // Faults returns the names of all faults.

@@ -117,7 +117,7 @@ type process struct {
 // start starts the process and waits until it serves.
 func (p *process) start(ctx context.Context) error {
 	cmd := exec.Command(p.program, p.args...)
-	cmd.Env = starter.Env(p.folder, append(p.env, "BAHI_AUDIT_EVERY=200ms")...)
+	cmd.Env = starter.Env(p.folder, append(p.env, "BAHI_AUDIT_EVERY=200ms", clockVariable+"="+p.clock())...)
 	started, err := starter.Start(cmd, p.output)
 	if err != nil {
 		return err
@@ -254,8 +254,10 @@ func (sys *system) process(s Settings, name string, args ...string) (*process, e
 		return nil, err
 	}
 	var err error
-	p.output, err = os.Create(filepath.Join(s.Folder, fmt.Sprintf("%d-%s.log", s.Seed, name)))
-	return p, err
+	if p.output, err = os.Create(filepath.Join(s.Folder, fmt.Sprintf("%d-%s.log", s.Seed, name))); err != nil {
+		return nil, err
+	}
+	return p, p.setClock(0)
 }
 
 func (sys *system) url(node int) string { return sys.nodes[node%len(sys.nodes)].at() }

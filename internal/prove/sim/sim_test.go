@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -123,6 +124,7 @@ func TestSim(t *testing.T) {
 		require.Empty(t, w.broken, "seed %d", *oneSeed)
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	var next, steps atomic.Uint64
 	next.Store(*fromSeed)
 	began := time.Now()

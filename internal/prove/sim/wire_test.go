@@ -53,6 +53,7 @@ type request struct {
 	slow  time.Time // it does not arrive before
 	tried int       // number of lock releases when it last found a lock held, plus one
 	saw   bool      // an insert has found the head where it should be
+	key   string    // see session.key
 }
 
 // op is one message of a request.
@@ -77,7 +78,7 @@ func (w *world) dial(n string) func(context.Context, string, string) (net.Conn, 
 		w.pids++
 		s := &session{
 			w: w, node: n, pid: w.pids, started: time.Now().UTC().Truncate(time.Microsecond), pipe: server,
-			out: make(chan []byte, 4096), quit: make(chan struct{}), stmts: map[string]*statement{}, listens: map[string]bool{}, acted: time.Now(),
+			out: make(chan []byte, 256), quit: make(chan struct{}), stmts: map[string]*statement{}, listens: map[string]bool{}, acted: time.Now(),
 		}
 		s.caller, _ = ctx.Value(callerKey{}).(string)
 		w.sessions = append(w.sessions, s)

@@ -112,6 +112,9 @@ func (s *session) label() string {
 
 // key is the label with those arguments that are the same in each run of a seed.
 func (s *session) key() string {
+	if s.asked.key != "" {
+		return s.asked.key
+	}
 	text := s.label()
 	for _, o := range s.asked.ops {
 		for _, a := range o.args {
@@ -120,6 +123,7 @@ func (s *session) key() string {
 			}
 		}
 	}
+	s.asked.key = text
 	return text
 }
 
