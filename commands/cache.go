@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"bahi/domain/event"
@@ -30,7 +31,13 @@ type cache struct {
 	states  *simplelru.LRU[string, cached]
 	bytes   int // of all states
 	loading map[string]*ticket
-	fed     event.Position
+	fed     known
+}
+
+// known is an event of the log that this process knows.
+type known struct {
+	position event.Position
+	id       uuid.UUID
 }
 
 // ticket is a load or an append in progress. When it ends, its result may be outdated.
@@ -86,15 +93,15 @@ func (c *cache) end(t *ticket, entry *cached) {
 	}
 }
 
-// reset drops all states, and the results of operations in progress. feed continues from the position.
-func (c *cache) reset(at event.Position) {
+// reset drops all states, and the results of operations in progress.
+func (c *cache) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.states.Purge()
 	for _, t := range c.loading {
 		t.newest = math.MaxInt64
 	}
-	c.fed = at
+	c.fed = known{}
 }
 
 // feed drops the states of streams with newer events, including those that other processes append.
@@ -109,10 +116,13 @@ func (c *cache) feed(batch eventstore.Batch) {
 			t.newest = max(t.newest, e.Revision)
 		}
 	}
-	c.fed = batch.UpTo
+	if n := len(batch.Events); n > 0 {
+		c.fed = known{batch.Events[n-1].Position, batch.Events[n-1].ID}
+	}
 }
 
-func (c *cache) position() event.Position {
+// newest returns the newest event up to which the states are; the zero value: none.
+func (c *cache) newest() known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fed

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,7 +89,7 @@ func TestStatesKnowWhatTheyWeigh(t *testing.T) {
 	entry, ok := n.cache.get("thing-1")
 	require.True(t, ok)
 	require.Equal(t, len(`{"Name":""}`)+1000, entry.bytes)
-	n.cache.reset(0)
+	n.cache.reset()
 	_, err := Load(t.Context(), n.Cached(), things, "1")
 	require.NoError(t, err)
 	entry, ok = n.cache.get("thing-1")
@@ -163,7 +164,7 @@ func TestAnAppendThatIsGivenALostEventsPositionMakesWhatWasKnownForgotten(t *tes
 	_, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "y"})
 	require.NoError(t, err)
 	n.catchUp()
-	fed := n.cache.position()
+	fed := n.cache.newest().position
 	n.store.Lose(1)
 	e, err := things.Encode(newEventID(), made{Name: "z"}, event.Meta{})
 	require.NoError(t, err)
@@ -173,7 +174,33 @@ func TestAnAppendThatIsGivenALostEventsPositionMakesWhatWasKnownForgotten(t *tes
 	l, err := Load(t.Context(), n.Cached(), things, "1")
 	require.NoError(t, err)
 	require.Equal(t, "x", l.State.Name)
-	require.Less(t, n.cache.position(), done.Position)
+	require.Less(t, n.cache.newest().position, done.Position)
+}
+
+// The other process gives a stream its revision again, with another event.
+func TestACommandThatHasReadALostEventDecidesAgain(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	n, other := all[0], all[1]
+	n.make(t, "1", "x")
+	n.make(t, "2", "lost")
+	n.catchUp()
+	tries := 0
+	_, err := Do(t.Context(), n.Handler, as(t), things, func(ctx context.Context, tx *Tx) error {
+		read, err := Load(ctx, tx, things, "2")
+		if tries++; tries == 1 {
+			n.store.Lose(1)
+			other.make(t, "2", "new")
+		}
+		if err == nil {
+			_, err = Decide(ctx, tx, things, "1", nameThing{Name: "sees " + read.State.Name})
+		}
+		return err
+	})
+	require.NoError(t, err)
+	l, err := Load(t.Context(), n.Fresh(), things, "1")
+	require.NoError(t, err)
+	require.Equal(t, "sees new", l.State.Name)
 }
 
 func TestNumbersWhoseReservationTheLogHasLostAreNotGivenAgain(t *testing.T) {

@@ -36,15 +36,20 @@ func Do[S any](
 	for range maxTries {
 		out, err := attempt(ctx, newTx(h, req, kind.Category(), overdue, made), kind, name, mark, decide)
 		wrong, moved := errors.AsType[*eventstore.WrongRevision](err)
-		if !moved {
+		switch {
+		case errors.Is(err, eventstore.ErrTailLost):
+			clear(made) // the log may give the same numbers again
+		case moved:
+			overdue[wrong.Stream] = true
+		default:
 			return out, err
 		}
-		overdue[wrong.Stream] = true
 	}
 	return none, ErrBusy
 }
 
-// attempt decides once. It returns [eventstore.WrongRevision] if a record has changed meanwhile.
+// attempt decides once. It returns [eventstore.WrongRevision] if a record has changed meanwhile, and [eventstore.ErrTailLost] if the log has
+// lost events that it has read.
 func attempt[S any](
 	ctx context.Context, tx *Tx, kind *event.Kind[S], name, mark string, decide func(ctx context.Context, tx *Tx) error,
 ) (Outcome[S], error) {

@@ -164,7 +164,7 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	require.True(t, cached)
 	fresh, err := Load(t.Context(), other.Fresh(), things, "1")
 	require.NoError(t, err)
-	fresh.asOf = 0
+	fresh.asOf = known{}
 	require.Equal(t, fresh, done[0].Loaded)
 	require.Equal(t, fresh, entry.loaded)
 	n.catchUp()

@@ -68,7 +68,7 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 		if r, ok := records[n].(*reading[S]); ok && result.Err == nil {
 			done[n] = StreamResult[S]{Loaded: r.now, Changed: true}
 		}
-		if _, lost := errors.AsType[*eventstore.WrongRevision](result.Err); !lost {
+		if _, moved := errors.AsType[*eventstore.WrongRevision](result.Err); !moved && !errors.Is(result.Err, eventstore.ErrTailLost) {
 			err = errors.Join(err, result.Err)
 		}
 	}

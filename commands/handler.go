@@ -70,7 +70,7 @@ func (h *Handler) Run(ctx context.Context) error {
 		head, err := h.store.Head(ctx)
 		switch {
 		case err == nil:
-			h.follow(ctx, head)
+			h.follow(ctx, max(head, 1)-1) // the cache needs the newest event
 		case first && ctx.Err() == nil:
 			return fmt.Errorf("follow the log: %w", err)
 		}
@@ -86,7 +86,7 @@ func (h *Handler) Run(ctx context.Context) error {
 const followAgain = 100 * time.Millisecond
 
 func (h *Handler) follow(ctx context.Context, after event.Position) {
-	h.cache.reset(after)
+	h.cache.reset()
 	for batch, err := range h.store.Subscribe(ctx, after) {
 		if err != nil {
 			return
@@ -98,17 +98,18 @@ func (h *Handler) follow(ctx context.Context, after event.Position) {
 
 // forget drops the states and numbers that this process has in memory.
 func (h *Handler) forget() {
-	h.cache.reset(0)
+	h.cache.reset()
 	h.numbers.forget()
 }
 
 // append appends to the store. If the log has lost its newest events, append drops derived states at once, before the log's subscribers
 // detect the loss. The transaction may have no writes.
 func (h *Handler) append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
-	fed := h.cache.position()
+	fed := h.cache.newest().position
 	done, err := h.store.Append(ctx, t)
 	wrong, refused := h.conflict(err)
-	if refused && wrong.Actual < int64(wrong.Expected) || err == nil && len(t.Writes) > 0 && !done.Replayed && done.Position <= fed {
+	if errors.Is(err, eventstore.ErrTailLost) || refused && wrong.Actual < int64(wrong.Expected) ||
+		err == nil && len(t.Writes) > 0 && !done.Replayed && done.Position <= fed {
 		h.forget()
 	}
 	return done, err
@@ -137,7 +138,9 @@ func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Transacti
 	}
 	results := h.store.AppendEach(ctx, appends)
 	for _, r := range results {
-		_, _ = h.conflict(r.Err) // it is in the result
+		if _, _ = h.conflict(r.Err); errors.Is(r.Err, eventstore.ErrTailLost) {
+			h.forget()
+		}
 	}
 	return results
 }

@@ -22,7 +22,7 @@ type Loaded[S any] struct {
 
 	bytes int            // of its events' payloads
 	end   event.Position // of the transaction that wrote the last event
-	asOf  event.Position // newest position that this process knew before it read the stream
+	asOf  known          // newest event that this process knew before it read the stream
 }
 
 // and returns the stream's state after its next event. bytes is the size of the event's payload.
@@ -53,7 +53,7 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 		r, err := read(ctx, s.tx, kind, id)
 		return r.now, err
 	}
-	stream, asOf := kind.Stream(id), s.h.cache.position()
+	stream, asOf := kind.Stream(id), s.h.cache.newest()
 	l := Loaded[S]{Revision: -1}
 	if entry, ok := s.h.cache.get(stream); ok {
 		l, _ = entry.loaded.(Loaded[S])

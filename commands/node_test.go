@@ -199,7 +199,7 @@ func (n *node) follow(t *testing.T) *node {
 
 // catchUp passes the whole log to the node.
 func (n *node) catchUp() {
-	for n.cache.position() != event.Position(len(n.store.After(0))) {
+	for n.cache.newest().position != event.Position(len(n.store.After(0))) {
 		n.store.Hear()
 	}
 }

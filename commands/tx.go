@@ -24,7 +24,7 @@ type Tx struct {
 type try struct {
 	h       *Handler
 	req     Request
-	asOf    event.Position    // known to this process before the first read
+	asOf    known             // to this process before the first read
 	overdue map[string]bool   // streams that have changed since an earlier attempt read them
 	made    map[string]any    // results of [Once]
 	records []record          // in the order in which they were read
@@ -50,7 +50,7 @@ type record interface {
 }
 
 func newTx(h *Handler, req Request, category string, overdue map[string]bool, made map[string]any) *Tx {
-	t := &try{h: h, req: req, asOf: h.cache.position(), primary: category, overdue: overdue, made: made, read: map[string]record{}}
+	t := &try{h: h, req: req, asOf: h.cache.newest(), primary: category, overdue: overdue, made: made, read: map[string]record{}}
 	return &Tx{t, req.Workspace}
 }
 
@@ -292,14 +292,14 @@ func (r *reading[S]) end(done *eventstore.Appended, first event.Position) {
 	r.h.cache.end(r.ticket, entry)
 }
 
-// checks returns the checks of the records that are only read, and a position at which they hold.
-func (tx *Tx) checks(written bool) (all []eventstore.Check, asOf event.Position) {
+// checks returns the checks of the records that are only read, and an event at whose position they hold.
+func (tx *Tx) checks(written bool) (all []eventstore.Check, asOf known) {
 	asOf = tx.asOf
 	for _, r := range tx.records {
 		if r.stream() != "" && (r.count() == 0 || !written) {
 			all = append(all, eventstore.Check{Stream: r.stream(), Expected: r.expected()})
 			if r.guessed() {
-				asOf = 0
+				asOf = known{}
 			}
 		}
 	}
@@ -312,7 +312,7 @@ func (tx *Tx) confirm(ctx context.Context) (event.Position, error) {
 	if len(checks) == 0 {
 		return 0, nil
 	}
-	done, err := tx.h.append(ctx, eventstore.Transaction{AsOf: asOf, Checks: checks})
+	done, err := tx.h.append(ctx, eventstore.Transaction{AsOf: asOf.position, AsOfID: asOf.id, Checks: checks})
 	return done.Position, err
 }
 
@@ -337,8 +337,8 @@ func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
 // encode returns the transaction of the decided, sealed events, in the order of the decisions.
 func (tx *Tx) encode() (eventstore.Transaction, error) {
 	slices.SortStableFunc(tx.records, func(a, b record) int { return a.place() - b.place() })
-	var t eventstore.Transaction
-	t.Checks, t.AsOf = tx.checks(true)
+	checks, asOf := tx.checks(true)
+	t := eventstore.Transaction{AsOf: asOf.position, AsOfID: asOf.id, Checks: checks}
 	for _, r := range tx.records {
 		tx.count += r.count()
 	}

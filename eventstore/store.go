@@ -129,7 +129,10 @@ func (e Expected) String() string {
 type Transaction struct {
 	// AsOf is a position of the log that the caller knew before it read the expected revisions. If it is recent, the log checks
 	// expectations in memory against the events after it. 0: the log looks each one up.
-	AsOf   event.Position
+	AsOf event.Position
+	// AsOfID is the id of the event at AsOf; zero: unknown. If the log has lost that event, the append fails with [ErrTailLost]: a stream
+	// may be at an expected revision again, with other events.
+	AsOfID uuid.UUID
 	Writes []Write // in log order
 	Checks []Check // of streams that are not written
 }
@@ -191,7 +194,7 @@ var (
 	ErrBadEvent    = errors.New("invalid event")
 	ErrClosed      = errors.New("the event log is closed for writing")
 
-	// ErrTailLost ends a subscription to a log that has lost its newest events, for example by a failover to a lagging server. Other events
-	// will get their positions. A reader MUST discard what it derived from the lost events.
+	// ErrTailLost ends a subscription to a log that has lost its newest events, for example by a failover to a lagging server, and refuses a
+	// transaction that was decided on them. Other events will get their positions. A reader MUST discard what it derived from the lost events.
 	ErrTailLost = errors.New("the event log lost its newest events: it no longer has events that were read from it")
 )

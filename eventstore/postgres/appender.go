@@ -112,6 +112,12 @@ func (p *pending) streams(yield func(c eventstore.Check, asOf event.Position) bo
 	}
 }
 
+// isRecent reports whether the window has all events since the caller read its expected revisions. Otherwise the log may have lost events
+// that the caller has read.
+func (p *pending) isRecent(w *window) bool {
+	return p.AsOfID == uuid.Nil || p.AsOf >= w.since && p.AsOf <= w.head
+}
+
 // claim returns true to the first caller.
 func (p *pending) claim() bool { return p.claimed.CompareAndSwap(false, true) }
 
@@ -361,7 +367,7 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 		a.write(ctx, group[:len(group)/2])
 		a.write(ctx, group[len(group)/2:])
 	case isDouble(err) && group[0].AsOf > 0: // its AsOf is newer than its reads
-		group[0].AsOf = 0
+		group[0].AsOf, group[0].AsOfID = 0, uuid.Nil
 		a.write(ctx, group)
 	case errors.Is(err, eventstore.ErrBadEvent):
 		group[0].fail(err)

@@ -54,6 +54,11 @@ const (
 		select e.stream, e.id from unnest($1::text[], $2::uuid[]) u (stream, id)
 		join log.event e on e.stream = u.stream and e.id = u.id and e.open_ended`
 
+	// findLost returns the ids of events that are not at their positions.
+	findLost = `
+		select u.id from unnest($1::bigint[], $2::uuid[]) u (position, id) left join log.event e on e.position = u.position
+		where e.id is distinct from u.id`
+
 	// findExact and findOpen return the events of a write that are in the log at the expected revisions, in order.
 	findExact = `
 		select e.position, e.revision, e.recorded_at from unnest($2::uuid[]) with ordinality a (id, n)
@@ -230,12 +235,12 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 	}
 	a.head = id
 	if attached && a.window.head == newest {
-		return looked, nil
+		return looked, a.findLost(ctx, group, looked)
 	}
 	// A state that was read earlier may include events that the log has lost since, up to the greatest position seen.
 	a.window.reset(newest, max(newest, event.Position(a.seen.Load())+1))
-	if !known {
-		return looked, nil // all streams were looked up
+	if err := a.findLost(ctx, group, looked); err != nil || !known { // not known: all streams were looked up
+		return looked, err
 	}
 	var all []string
 	for _, m := range group {
@@ -245,6 +250,28 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 	}
 	looked.revisions, err = readRevisions(a.conn.Query(ctx, findRevisions, all))
 	return looked, err
+}
+
+// findLost finds the transactions whose event at AsOf the log has lost.
+func (a *appender) findLost(ctx context.Context, group []*pending, looked *lookedUp) error {
+	var positions []int64
+	var ids []pgtype.UUID
+	for _, m := range group {
+		if !m.isRecent(&a.window) {
+			positions, ids = append(positions, int64(m.AsOf)), append(ids, pgUUID(m.AsOfID))
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	looked.lost = map[uuid.UUID]bool{}
+	rows, _ := a.conn.Query(ctx, findLost, positions, ids)
+	var id uuid.UUID
+	_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+		looked.lost[id] = true
+		return nil
+	})
+	return err
 }
 
 // catchUp adds other processes' events to the window. It returns false if the log no longer has the event at the window's head.

@@ -14,8 +14,8 @@ import (
 type plan struct {
 	accepted  []*pending
 	refused   []*pending
-	wrong     []*eventstore.WrongRevision // of each that is refused
-	undecided bool                        // the window lacks a stream
+	wrong     []error // of each that is refused
+	undecided bool    // the window lacks a stream
 	events    []event.Stored
 	open      []bool // of each event: appended without an exact revision
 }
@@ -24,6 +24,7 @@ type plan struct {
 type lookedUp struct {
 	revisions map[string]int64
 	repeated  map[appendedEvent]bool // of the transactions without an exact revision
+	lost      map[uuid.UUID]bool     // AsOfIDs that are not in the log
 }
 
 // appendedEvent is an event that was appended to a stream without an exact revision.
@@ -55,7 +56,14 @@ func (a *appender) plan(group []*pending, looked *lookedUp) *plan {
 		}
 		return revision, known
 	}
-	refuses := func(m *pending) *eventstore.WrongRevision {
+	refuses := func(m *pending) error {
+		switch {
+		case looked == nil && !m.isRecent(&a.window):
+			p.undecided = true
+			return nil
+		case looked != nil && looked.lost[m.AsOfID]:
+			return eventstore.ErrTailLost
+		}
 		for c, asOf := range m.streams {
 			revision, known := current(c.Stream)
 			switch {

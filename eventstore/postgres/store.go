@@ -351,6 +351,7 @@ func (s *Store) SubscribeDelayed(ctx context.Context, after event.Position, p ev
 				return
 			default:
 				next, last = batch[len(batch)-1].Position, batch[len(batch)-1].ID
+				s.appender.sees(next)
 				if !yield(eventstore.Batch{Events: batch, UpTo: next}, nil) {
 					return
 				}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -27,6 +28,7 @@ func losing(t *testing.T, fresh func(t testing.TB) (s suite, lose func(count int
 		{"a reader of lost events gets ErrTailLost even after their positions have new events", (*loser).tellsTheReaderLate},
 		{"a reader before the lost events continues with the new ones", (*loser).goesOn},
 		{"appends continue at the new end", (*loser).appends},
+		{"a transaction that was decided on lost events is refused, even if streams have their revisions again", (*loser).refusesTheLost},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
@@ -190,6 +192,49 @@ func (l *loser) appends(t *testing.T) {
 	require.Equal(t, done.Position, head)
 	again, err := l.append(t, s, 0, gone...)
 	require.ErrorAs(t, err, &wrong, "a lost append was taken for a repetition: %+v", again)
+}
+
+func (l *loser) refusesTheLost(t *testing.T) {
+	s, n := stream(), l.another(t)
+	before := l.must(t, stream(), eventstore.NoStream, one())
+	first := one()
+	lost := l.must(t, s, eventstore.NoStream, first)
+	require.Equal(t, lost.Position, n.head(t))
+	l.lose(1)
+	_, err := (&loser{n, nil}).append(t, stream(), eventstore.NoStream, some(3)...)
+	require.NoError(t, err)
+	_, err = (&loser{n, nil}).append(t, s, eventstore.NoStream, one())
+	require.NoError(t, err)
+	for _, node := range []*node{l.node, n} {
+		for _, c := range []struct {
+			at      eventstore.Appended
+			id      uuid.UUID
+			refused error
+		}{
+			{lost, first.ID, eventstore.ErrTailLost},
+			{before, l.stored(t, before).ID, nil},
+			{lost, l.stored(t, lost).ID, nil},
+		} {
+			_, err := until(t, func() (eventstore.Appended, error) {
+				return node.Append(t.Context(), eventstore.Transaction{
+					AsOf: c.at.Position, AsOfID: c.id, Checks: []eventstore.Check{{Stream: s, Expected: 0}},
+					Writes: []eventstore.Write{{Stream: stream(), Expected: eventstore.NoStream, Events: some(1)}},
+				})
+			})
+			require.ErrorIs(t, err, c.refused)
+		}
+	}
+}
+
+// stored returns the event that is now at the position of an append.
+func (l *loser) stored(t *testing.T, at eventstore.Appended) event.Stored {
+	t.Helper()
+	for e, err := range l.another(t).ReadAll(t.Context(), at.Position-1, eventstore.Forwards) { // without cut connections
+		require.NoError(t, err)
+		return e
+	}
+	t.Fatalf("the log has no event at %d", at.Position)
+	return event.Stored{}
 }
 
 // append retries, because one connection after another turns out to be cut.

@@ -179,7 +179,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// failOver replaces the database by a copy that is a second old, once per history.
+// failOver replaces the database by a copy that is a second old, once per history. With a journal, the log loses nothing.
 func (r *run) failOver(ctx context.Context) error {
 	if r.failedOver {
 		return nil
@@ -190,13 +190,14 @@ func (r *run) failOver(ctx context.Context) error {
 	if err := r.alone(`create database ` + name + `_behind template ` + name); err != nil {
 		return err
 	}
-	r.load.note(Call{Client: r.settings.Clients, Op: Copy, Start: begun, End: time.Since(r.load.began), Status: 200})
+	r.noteFailover(Copy, begun)
 	r.between(ctx, 500*time.Millisecond, 1500*time.Millisecond)
 	conn, err := pgx.Connect(context.Background(), r.postgres.through(name+"_behind", nil))
 	if err != nil {
 		return err
 	}
-	err = conn.QueryRow(context.Background(), `select coalesce(max(position), 0) from log.event`).Scan(&r.lost)
+	var newest int64
+	err = conn.QueryRow(context.Background(), `select coalesce(max(position), 0) from log.event`).Scan(&newest)
 	if err = errors.Join(err, conn.Close(context.Background())); err != nil {
 		return err
 	}
@@ -204,10 +205,11 @@ func (r *run) failOver(ctx context.Context) error {
 	if err := r.alone(`alter database `+name+` rename to `+name+`_lost`, `alter database `+name+`_behind rename to `+name); err != nil {
 		return err
 	}
-	r.load.note(Call{Client: r.settings.Clients, Op: Promote, Start: begun, End: time.Since(r.load.began), Status: 200})
 	if r.settings.Log == "journal" {
-		return nil // nothing is lost
+		return nil
 	}
+	r.lost = newest
+	r.noteFailover(Promote, begun)
 	for range 40 { // the signer detects the loss, if it had signed the lost events
 		sleep(context.Background(), 250*time.Millisecond)
 		if _, err := r.sys.run(context.Background(), "audit", "accept-restore", "--reason", "history"); err == nil {
@@ -215,6 +217,12 @@ func (r *run) failOver(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (r *run) noteFailover(op Operation, begun time.Duration) {
+	if r.settings.Log != "journal" {
+		r.load.note(Call{Client: r.settings.Clients, Op: op, Start: begun, End: time.Since(r.load.began), Status: 200})
+	}
 }
 
 // alone runs statements that need all connections closed.

@@ -133,6 +133,15 @@ var logStatements = []known{
 		}
 		x.tag = "SELECT 1"
 	}},
+	{"select u.id from unnest($1::bigint[]", "", "int8[] uuid[]", "id:uuid", func(x *execution) {
+		for i, id := range arg[[][16]byte](x, 2) {
+			at, log := arg[[]int64](x, 1)[i], x.s.log()
+			if at < 1 || at > int64(len(log)) || log[at-1].ID != id {
+				x.row(uuid.UUID(id))
+			}
+		}
+		x.tag = "SELECT 1"
+	}},
 	{"select e.stream, e.id from unnest", "", "text[] uuid[]", "stream:text id:uuid", func(x *execution) {
 		for i, id := range arg[[][16]byte](x, 2) {
 			for _, e := range x.s.log() {

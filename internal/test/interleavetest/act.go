@@ -230,6 +230,9 @@ func (l *Log) append(t eventstore.Transaction) (done eventstore.Appended, err er
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if t.AsOfID != uuid.Nil && (int(t.AsOf) > len(l.events) || l.events[t.AsOf-1].ID != t.AsOfID) {
+		return done, eventstore.ErrTailLost
+	}
 	more := 0
 	for _, w := range t.Writes {
 		more += len(w.Events)
