@@ -12,6 +12,7 @@ import (
 	"bahi/domain"
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/vault"
 )
 
 // session is a runner's access to one generation: a connection with its search path, and the ownership that excludes other runners. Only
@@ -206,7 +207,8 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 // implements it.
 type Reveal func(ctx context.Context, values []*event.Sealed) error
 
-// open opens the personal values in a piece if the projection folds any. Like [Projection.decode], it returns a piece even with an error.
+// open opens the personal values in a piece if the projection folds any. Like [Projection.decode], it returns a piece even with an error: at
+// a value whose key is missing, the events before its transaction.
 func (p *Projection) open(ctx context.Context, reveal Reveal, d decoded, decodeErr error) (decoded, error) {
 	if !p.personal || len(d.events) == 0 {
 		return d, decodeErr
@@ -214,12 +216,51 @@ func (p *Projection) open(ctx context.Context, reveal Reveal, d decoded, decodeE
 	if reveal == nil {
 		return decoded{}, fmt.Errorf("projection %s has personal values but no Reveal", p.Name)
 	}
-	events, err := event.MapSealedIn(d.events, func(values []*event.Sealed) error { return reveal(ctx, values) })
+	opened := func(events []event.Recorded[any]) ([]event.Recorded[any], error) {
+		events, err := event.MapSealedIn(events, func(values []*event.Sealed) error { return reveal(ctx, values) })
+		if err != nil {
+			err = fmt.Errorf("open personal values: %w", err)
+		}
+		return events, err
+	}
+	events, err := opened(d.events)
+	if isSealedForGood(err) {
+		if d, err = d.openUpTo(opened); err != nil {
+			return d, err
+		}
+		return d, decodeErr
+	}
 	if err != nil {
-		return decoded{}, fmt.Errorf("open personal values: %w", err)
+		return decoded{}, err
 	}
 	d.events = events
 	return d, decodeErr
+}
+
+// isSealedForGood reports whether a retry cannot open a value.
+func isSealedForGood(err error) bool {
+	return errors.Is(err, vault.ErrNoKey) || errors.Is(err, vault.ErrChanged)
+}
+
+// openUpTo opens one event after another. At one that cannot be opened, it returns those before its transaction, with the error.
+func (d decoded) openUpTo(open func([]event.Recorded[any]) ([]event.Recorded[any], error)) (decoded, error) {
+	for from := 0; from < len(d.events); {
+		one := d.transaction(from)
+		for nth := range one.events {
+			opened, err := open(one.events[nth : nth+1])
+			switch {
+			case isSealedForGood(err) && from == 0:
+				return decoded{}, one.blame(nth, err)
+			case isSealedForGood(err):
+				return d.some(0, from), one.blame(nth, err)
+			case err != nil:
+				return decoded{}, err
+			}
+			one.events[nth] = opened[0]
+		}
+		from += len(one.events)
+	}
+	return d, nil
 }
 
 // reach sets the end of d to the last of the events.
