@@ -204,6 +204,10 @@ func resembling(header string) string {
 // rounded matches a long code that a spreadsheet has saved as a number: 8.90123E+12.
 var rounded = regexp.MustCompile(`^[0-9](\.[0-9]+)?[eE]\+[0-9]+$`)
 
+// totals are names of rows with a sum.
+var totals = spreadsheet.Named(map[string]string{"total": "grandtotal subtotal nettotal grosstotal totalamount totals sum कुल योग कुलयोग जोड़ કુલ " +
+	"સરવાળો કુલસરવાળો"})
+
 // lineOf returns a valid row, or all faults of it.
 func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err error) {
 	cells, err := columns.Of(r)
@@ -216,7 +220,9 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 			*f.Field = patch.Set(cells[f.Name])
 		}
 	}
-	item.Name = cells["name"]
+	if item.Name = cells["name"]; spreadsheet.Known(totals, item.Name) != "" {
+		return line, spreadsheet.Quoting(fault.Fields(fault.Field{Field: "name", Message: "is the name of a total, not of a product"}), cells)
+	}
 	if images := cells["images"]; images != "" {
 		item.Images = patch.Set(strings.FieldsFunc(images, func(c rune) bool { return c == '|' || c == ',' || c == '\n' || c == '\r' }))
 	}

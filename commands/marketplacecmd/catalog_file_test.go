@@ -223,6 +223,55 @@ func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
 	require.Equal(t, "a 100", said(t, string(written(t, book))))
 }
 
+func TestUnreadSheetsAndColumnsWithoutAHeaderAreListed(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	for _, name := range []string{"Rings", "Empty", "Hidden"} {
+		_, err := book.NewSheet(name)
+		require.NoError(t, err)
+	}
+	for i, row := range [][]any{{"name", "price", "", "", "notes"}, {"a", 1}, {"b", 2, "", "22K", "x"}, {"Total", 3}} {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+	}
+	require.NoError(t, book.SetSheetRow("Rings", "B3", &[]any{"x"}))
+	require.NoError(t, book.SetSheetRow("Hidden", "A1", &[]any{"x"}))
+	require.NoError(t, book.SetSheetVisible("Hidden", false))
+	f, err := read(written(t, book))
+	require.NoError(t, err)
+	require.Equal(t, []string{"notes", `sheet "Rings"`, "column D without a header"}, f.Columns.Ignored)
+	require.Equal(t, "a 100\nb 200\n4: name: is the name of a total, not of a product (\"Total\")", said(t, string(written(t, book))))
+	for _, name := range []string{"Grand Total:", "SUB-TOTAL", "कुल योग", "કુલ"} {
+		require.Contains(t, said(t, "name;price\n"+name+";1"), "is the name of a total", name)
+	}
+	require.Equal(t, "Total Eclipse Ring 100", said(t, "name;price\nTotal Eclipse Ring;1"))
+}
+
+func TestAMergedCellIsTheValueOfEachOfItsRows(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	for i, row := range [][]any{{"Price list"}, {"name", "price", "category"}, {"a", 1, "Rings"}, {"b", nil, nil}, {nil, nil, nil}, {"c", 3, nil},
+		{"d", 4, nil}} {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+	}
+	for _, cells := range [][2]string{{"A1", "C1"}, {"C3", "C6"}, {"B3", "B4"}} {
+		require.NoError(t, book.MergeCell("Sheet1", cells[0], cells[1]))
+	}
+	f, err := read(written(t, book))
+	require.NoError(t, err)
+	require.Equal(t, "a 100\nb 100\nc 300\nd 400", said(t, string(written(t, book))))
+	var categories []string
+	for _, i := range f.Items {
+		categories = append(categories, i.Category.Value)
+	}
+	require.Equal(t, []string{"Rings", "Rings", "Rings", ""}, categories)
+	dollars, err := book.NewStyle(&excelize.Style{CustomNumFmt: new("[$$-409]#,##0.00")})
+	require.NoError(t, err)
+	require.NoError(t, book.SetCellStyle("Sheet1", "B3", "B3", dollars))
+	require.Contains(t, said(t, string(written(t, book))), "4: price: is in $, not in rupees")
+}
+
 func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
 	t.Parallel()
 	book := excelize.NewFile()

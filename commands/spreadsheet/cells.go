@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,61 @@ func (r Row) whole(columns []string) error {
 	return fault.Join(faults...)
 }
 
+// set changes a cell of the row to its displayed value.
+func (r *Row) set(c cell) {
+	r.Cells = append(r.Cells, make([]string, max(0, c.column+1-len(r.Cells)))...)
+	if r.Cells[c.column] = c.shown; c.wrong != "" {
+		r.wrong = append(r.wrong, c)
+	} else if c.money != "" {
+		r.foreign = append(r.foreign, c)
+	} else if c.dated {
+		r.dates = append(r.dates, c)
+	}
+}
+
+// merged is a cell that extends over the rows below its own.
+type merged struct {
+	cell
+
+	top, bottom int
+}
+
+// mergedCells parses ranges such as B2:B5. It ignores those of one row, and invalid ones.
+func mergedCells(ranges []string) (all []merged) {
+	for _, r := range ranges {
+		first, last, _ := strings.Cut(r, ":")
+		column, top, err := excelize.CellNameToCoordinates(first)
+		_, bottom, wrong := excelize.CellNameToCoordinates(last)
+		if err == nil && wrong == nil && bottom > top {
+			all = append(all, merged{cell: cell{column: column - 1}, top: top, bottom: bottom})
+		}
+	}
+	slices.SortFunc(all, func(a, b merged) int { return a.top - b.top })
+	return all
+}
+
+// merge gives the row the values of merged cells that begin above it. A row without values of its own stays blank.
+func (r *cellReader) merge(row *Row) {
+	r.open = slices.DeleteFunc(r.open, func(m merged) bool { return m.bottom < row.Number })
+	if row.Filled() > 0 {
+		for _, m := range r.open {
+			row.set(m.cell)
+		}
+	}
+	for ; len(r.merged) > 0 && r.merged[0].top <= row.Number; r.merged = r.merged[1:] {
+		m := r.merged[0]
+		if m.column < len(row.Cells) {
+			m.shown = row.Cells[m.column]
+		}
+		for _, c := range slices.Concat(row.wrong, row.foreign, row.dates) {
+			if c.column == m.column {
+				m.cell = c
+			}
+		}
+		r.open = append(r.open, m)
+	}
+}
+
 // cellReader reads the kinds of cells, because the library does not return them. It returns an uncomputed formula as an empty cell, and an
 // error, a date or a boolean as its stored text or number.
 type cellReader struct {
@@ -51,6 +107,9 @@ type cellReader struct {
 	cells []cell
 	ended bool
 
+	merged []merged // from below the last row, by their first row
+	open   []merged // those that extend below the last row
+
 	column  int    // from 0
 	kind    string // s, n, str, b, e, …
 	style   string
@@ -60,8 +119,8 @@ type cellReader struct {
 	value   []byte
 }
 
-// openCells returns the reader of a sheet. The caller closes its part.
-func openCells(file *io.SectionReader, book *excelize.File, sheet string) (*cellReader, error) {
+// openCells returns the reader of a sheet. ranges are those of merged cells, by part. The caller closes the sheet's part.
+func openCells(file *io.SectionReader, book *excelize.File, sheet string, ranges map[string][]string) (*cellReader, error) {
 	archive, err := zip.NewReader(file, file.Size())
 	if err != nil {
 		return nil, err
@@ -76,7 +135,7 @@ func openCells(file *io.SectionReader, book *excelize.File, sheet string) (*cell
 	}
 	d := xml.NewDecoder(part)
 	d.CharsetReader = func(_ string, text io.Reader) (io.Reader, error) { return text, nil }
-	return &cellReader{part: part, xml: d, forms: formsOf(book)}, nil
+	return &cellReader{part: part, xml: d, forms: formsOf(book), merged: mergedCells(ranges[name])}, nil
 }
 
 // partOf returns the name of a sheet's file in the archive.

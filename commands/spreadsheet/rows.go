@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/xuri/excelize/v2"
+
 	"bahi/domain/fault"
 	"bahi/domain/person"
 	"bahi/domain/wording"
@@ -163,10 +165,11 @@ type Column struct {
 type Columns struct {
 	Row     int      `json:"row"     doc:"Number of the row of names, from 1; Bahi ignores rows above it"`
 	Used    []Column `json:"used" doc:"Columns that Bahi used"`
-	Ignored []string `json:"ignored" doc:"Headers of unread columns"`
+	Ignored []string `json:"ignored" doc:"Headers of unread columns, and names of unread sheets"`
 	Guessed []Column `json:"guessed" doc:"Columns with headers that resemble a field; read only with accept=guesses, if the operation has it"`
 
 	fields  []string          // by column; empty: its values are not read
+	unnamed []bool            // by column: it has no header, and no value in the rows so far
 	headers map[string]string // by field
 }
 
@@ -180,9 +183,10 @@ func (r Row) Columns(fields []string, guess func(header string) string, accept b
 			c.headers[field] = strings.TrimSpace(r.Cells[i])
 		}
 	}
+	c.unnamed = make([]bool, len(fields))
 	for i, field := range fields {
 		header := strings.TrimSpace(r.Cells[i])
-		if field != "" || header == "" {
+		if c.unnamed[i] = header == ""; field != "" || header == "" {
 			continue
 		}
 		guessed := ""
@@ -198,14 +202,26 @@ func (r Row) Columns(fields []string, guess func(header string) string, accept b
 			fields[i] = guessed
 		}
 	}
+	for _, sheet := range r.unread {
+		c.Ignored = append(c.Ignored, "sheet "+strconv.Quote(sheet))
+	}
 	return c
 }
 
 // Has reports whether the values of a field are read.
 func (c *Columns) Has(field string) bool { return slices.Contains(c.fields, field) }
 
-// Of returns the cells of a row by their fields.
-func (c *Columns) Of(r Row) (map[string]string, error) { return r.By(c.fields) }
+// Of returns the cells of a row by their fields. It adds a column without a header to the ignored ones if the row has a value there.
+func (c *Columns) Of(r Row) (map[string]string, error) {
+	for i, text := range r.Cells[:min(len(r.Cells), len(c.unnamed))] {
+		if c.unnamed[i] && strings.TrimSpace(text) != "" {
+			c.unnamed[i] = false
+			name, _ := excelize.ColumnNumberToName(i + 1) // valid: at most maxColumns
+			c.Ignored = append(c.Ignored, "column "+name+" without a header")
+		}
+	}
+	return r.By(c.fields)
+}
 
 // Foreign returns the currency of a field's cell, "" for rupees and for none.
 func (c *Columns) Foreign(r Row, field string) string {

@@ -39,6 +39,7 @@ type Row struct {
 
 	foreign []cell // amounts in another currency than rupees
 	dates   []cell
+	unread  []string // names of the workbook's other sheets with values
 }
 
 // filled returns the number of cells up to the last one that is not empty.

@@ -17,13 +17,16 @@ const (
 	maxUnpacked = 100 << 20 // bytes of all files in an XLSX
 	maxInMemory = 16 << 20  // bytes of a sheet, or of its texts; larger ones are in a temporary file
 	maxFiles    = 1000      // in an XLSX
+	maxMerged   = 100_000   // merged cells of a sheet
+	maxSheets   = 100       // sheets that are listed as unread
 )
 
 var errXLSX = because("it cannot be read as .xlsx")
 
 // readXLSX reads the rows of the first visible sheet. Formulas have the values that were saved with the file.
 func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
-	if err := unpacks(file); err != nil {
+	merged, err := unpacks(file)
+	if err != nil {
 		return err
 	}
 	taking := false
@@ -47,11 +50,12 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	if len(sheets) == 0 {
 		return errXLSX
 	}
-	others, err := openCells(file, book, sheets[0])
+	others, err := openCells(file, book, sheets[0], merged)
 	if err != nil {
 		return errXLSX
 	}
 	defer others.part.Close() //nolint:errcheck // in memory
+	unread := slices.DeleteFunc(sheets[1:min(len(sheets), maxSheets)], func(name string) bool { return isBlank(book, name) })
 	rows, err := book.Rows(sheets[0])
 	if err != nil {
 		return errXLSX
@@ -62,21 +66,15 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 		if err != nil {
 			return errXLSX
 		}
-		r := Row{Number: number, Cells: cells}
+		r := Row{Number: number, Cells: cells, unread: unread}
 		shown, err := others.read(number)
 		if err != nil {
 			return errXLSX
 		}
 		for _, c := range shown {
-			r.Cells = append(r.Cells, make([]string, max(0, c.column+1-len(r.Cells)))...)
-			if r.Cells[c.column] = c.shown; c.wrong != "" {
-				r.wrong = append(r.wrong, c)
-			} else if c.money != "" {
-				r.foreign = append(r.foreign, c)
-			} else if c.dated {
-				r.dates = append(r.dates, c)
-			}
+			r.set(c)
 		}
+		others.merge(&r)
 		taking = true
 		if err := take(r); err != nil {
 			return err
@@ -89,54 +87,70 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	return nil
 }
 
-// unpacks refuses an archive that is not an XLSX, or is too large when it is unpacked.
-func unpacks(file *io.SectionReader) error {
+// isBlank reports whether a sheet has no values.
+func isBlank(book *excelize.File, sheet string) bool {
+	rows, err := book.Rows(sheet)
+	if err != nil {
+		return true
+	}
+	defer rows.Close() //nolint:errcheck // temporary files
+	for rows.Next() {
+		if cells, err := rows.Columns(); err != nil || filled(cells) > 0 {
+			return err != nil
+		}
+	}
+	return true
+}
+
+// unpacks returns the ranges of merged cells by part. It refuses an archive that is not an XLSX, or is too large when it is unpacked.
+func unpacks(file *io.SectionReader) (merged map[string][]string, err error) {
 	archive, err := zip.NewReader(file, file.Size())
 	if err != nil {
-		return errXLSX
+		return nil, errXLSX
 	}
 	if len(archive.File) > maxFiles {
-		return errPacked
+		return nil, errPacked
 	}
 	var total uint64
 	sheets, open := false, false
 	for _, f := range archive.File {
 		if total += f.UncompressedSize64; f.UncompressedSize64 > maxUnpacked || total > maxUnpacked {
-			return errPacked
+			return nil, errPacked
 		}
 		sheets, open = sheets || f.Name == "xl/workbook.xml", open || f.Name == "content.xml"
 	}
 	switch {
 	case open:
-		return because("an .ods file: save it as .xlsx")
+		return nil, because("an .ods file: save it as .xlsx")
 	case !sheets:
-		return because("an archive, but no .xlsx")
+		return nil, because("an archive, but no .xlsx")
 	}
+	merged = map[string][]string{}
 	for _, f := range archive.File {
-		switch err := whole(f); {
+		switch merged[f.Name], err = whole(f); {
 		case errors.Is(err, errMade):
-			return errXLSX
+			return nil, errXLSX
 		case err != nil:
-			return because("it is damaged: a part of it cannot be unpacked")
+			return nil, because("it is damaged: a part of it cannot be unpacked")
 		}
 	}
-	return nil
+	return merged, nil
 }
 
-// whole returns an error if a part of an archive is damaged or truncated, or would use much memory. The library ignores such damage and
-// returns the rows before it.
-func whole(f *zip.File) error {
+// whole returns the ranges of merged cells of a part of an archive. It returns an error if the part is damaged or truncated, or would use
+// much memory. The library ignores such damage and returns the rows before it.
+func whole(f *zip.File) (merged []string, err error) {
 	r, err := f.Open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close() //nolint:errcheck // in memory
 	m := &meter{Reader: bufio.NewReader(r)}
 	if err := m.nest(); errors.Is(err, errMade) || err != nil && strings.HasPrefix(f.Name, "xl/worksheets/") {
-		return err
+		return nil, err
 	}
 	_, err = io.Copy(io.Discard, io.LimitReader(m.Reader, maxUnpacked))
-	return err
+	return m.merged, err
 }
 
 const (
@@ -145,14 +159,15 @@ const (
 )
 
 // errMade refuses XML that would use much memory: for each open element and attribute, the decoder uses ten times its bytes.
-var errMade = errors.New("the XML is nested too deep, or a tag is too long")
+var errMade = errors.New("the XML is nested too deep, a tag is too long, or too many cells are merged")
 
-// meter reads XML as the library does, and stores nothing.
+// meter reads XML as the library does, and stores only the ranges of merged cells.
 type meter struct {
 	*bufio.Reader
 
-	last byte
-	tag  int // bytes since the tag's start; 0: in a text
+	last   byte
+	tag    int // bytes since the tag's start; 0: in a text
+	merged []string
 }
 
 // ReadByte implements [io.ByteReader], so that a decoder does not read ahead.
@@ -171,9 +186,11 @@ func (m *meter) nest() error {
 	d.CharsetReader = func(_ string, text io.Reader) (io.Reader, error) { return text, nil }
 	for depth := 0; ; {
 		token, err := d.RawToken() // unlike Token, it has no list of open elements
-		switch token.(type) {
+		switch t := token.(type) {
 		case xml.StartElement:
-			depth++
+			if depth++; t.Name.Local == "mergeCell" {
+				m.merged = append(m.merged, attribute(t, "ref"))
+			}
 		case xml.EndElement:
 			depth--
 		}
@@ -181,7 +198,7 @@ func (m *meter) nest() error {
 			m.tag = 1
 		}
 		switch {
-		case depth > maxDepth:
+		case depth > maxDepth, len(m.merged) > maxMerged:
 			return errMade
 		case errors.Is(err, io.EOF) && depth == 0:
 			return nil
