@@ -159,6 +159,9 @@ create index account_workspace_id_name_folded_idx on account (workspace_id, name
 create index row_version_account_id_date_row_id_idx on row_version (account_id, date, row_id, to_position, from_position)
   where not deleted;
 create index row_version_account_id_metal_idx on row_version (account_id) where metal is not null;
+create index row_version_account_id_matched_idx on row_version (account_id)
+  where not deleted and (paired_with is not null or reverses is not null or reversed_by is not null
+    or in_cash = out_cash and in_fine = out_fine + loss);
 create unique index posting_account_id_position_idx on posting (account_id, position, nth);
 create index posting_account_id_period_position_idx on posting (account_id, period, position, nth);
 create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);

@@ -80,18 +80,18 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 	if err != nil {
 		return b, err
 	}
-	rows, args := as.trialRows(workspace, of.Metal)
 	type named struct {
 		Account    int64
 		Own, Name  string
 		Fine, Loss unit.Sum
 	}
+	accounts, args := as.trialAccounts(workspace, of.Metal)
 	// An index has the few rows that name a metal.
-	others, err := readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[named], rows+`
-		select r.account, r.own, r.of, sum(r.fine + r.loss)::text, coalesce(sum(r.loss) filter (where x.row_id is null), 0)::text
-		from r left join books.row_version x on x.row_id = r.reversed_by and `+strings.ReplaceAll(as.sources().current, "v.", "x.")+`
-			and x.date <= `+day0+` + @day::int
-		where r.named is not null and r.named <> r.own group by 1, 2, 3`, args)
+	others, err := readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[named], accounts+`
+		select a.id, a.metal, v.metal, sum(v.in_fine - v.out_fine)::text, coalesce(sum(v.loss) filter (where x.row_id is null), 0)::text
+		from a join books.row_version v on v.account_id = a.id and `+as.has("v")+`
+			left join books.row_version x on x.row_id = v.reversed_by and `+as.has("x")+`
+		where v.metal <> a.metal group by 1, 2, 3`, args)
 	if err != nil {
 		return b, err
 	}
@@ -112,10 +112,10 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 	}
 	for _, o := range others {
 		t := &b.Of[place[o.Account]]
-		t.add(o.Own, negative(o.Fine))
-		t.add(o.Name, o.Fine)
-		b.Loss.add(o.Own, negative(o.Loss))
-		b.Loss.add(o.Name, o.Loss)
+		t.add(o.Own, o.Fine)
+		t.add(o.Name, negative(o.Fine))
+		b.Loss.add(o.Own, o.Loss)
+		b.Loss.add(o.Name, negative(o.Loss))
 	}
 	for _, t := range b.Of {
 		b.Unpaired.Cash = add(b.Unpaired.Cash, t.Cash)
@@ -131,63 +131,83 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 
 func negative(s unit.Sum) unit.Sum { return unit.Sum{Decimal: s.Neg()} }
 
-// trialRows returns SQL that begins with a table r of the rows of a view, and the SQL's arguments. Cash, fine and loss are above 0 for a
-// debit; fine excludes loss. Column of is the metal of a row, own the metal of its account.
-func (a As) trialRows(workspace uuid.UUID, of string) (string, pgx.NamedArgs) {
+// trialAccounts returns SQL that begins with a table a of the accounts of a view with their metals, and the SQL's arguments.
+func (a As) trialAccounts(workspace uuid.UUID, metal string) (string, pgx.NamedArgs) {
 	s := a.sources()
-	args := pgx.NamedArgs{"known": a.known(), "workspace": workspace, "metal": of, "day": int64(400000), "held": held()}
+	args := pgx.NamedArgs{"known": a.known(), "workspace": workspace, "metal": metal, "day": int64(400000)}
 	if a.Of != nil {
 		args["day"] = min(int64(*a.Of), 400000)
 	}
 	return `
 		with a as materialized (
-			select a.id, a.ledger, ` + s.name + ` as name, coalesce(` + s.metal + `, @metal) as metal,
-				case when a.ledger = any(@held::text[]) then 1 else -1 end as sign
+			select a.id, a.ledger, ` + s.name + ` as name, coalesce(` + s.metal + `, @metal) as metal
 			from books.account a where a.workspace_id = @workspace and ` + s.account + `
-		), r as (
-			select v.row_id, v.date, v.paired_with, v.reverses, v.reversed_by, a.id as account, a.metal as own,
-				v.metal as named, coalesce(v.metal, a.metal) as of,
-				a.sign * (v.in_cash - v.out_cash) as cash, a.sign * (v.in_fine - v.out_fine - v.loss) as fine, a.sign * v.loss as loss
-			from a join books.row_version v on v.account_id = a.id
-			where not v.deleted and ` + s.current + ` and v.date <= ` + day0 + ` + @day::int
 		)`, args
 }
 
-// counted adds a table c of the rows of r without pairs of a row and its reversal. A row is unpaired if the other row of its pair is not in
-// the view, or has another metal.
-const counted = `, c as (
-			select r.*, p.row_id is null as unpaired
-			from r left join r p on p.row_id = r.paired_with and (r.fine = 0 or p.of = r.of)
-				left join r x on x.row_id = case when r.reverses is null then r.reversed_by else r.reverses end
-					and (r.reverses is null or x.reverses is null)
-			where x.row_id is null
-		)`
-
-// held returns the names of the ledgers in which positive balances are debits.
-func held() (names []string) {
-	for _, l := range ledger.All {
-		if l.Held {
-			names = append(names, l.Name)
-		}
-	}
-	return names
+// has returns the SQL of whether a view with an argument @day has the row of a version.
+func (a As) has(version string) string {
+	return `not ` + version + `.deleted and ` + strings.ReplaceAll(a.sources().current, "v.", version+".") +
+		` and ` + version + `.date <= ` + day0 + ` + @day::int`
 }
 
-// Unpaired returns a page of the unpaired rows of a trial balance, by date and id.
+// matched returns SQL that adds a table x to that of trialAccounts: the rows that need no counter entry, because they have no value, the
+// view also has the other row of their pair with the same metal, or they and their reversal cancel each other. An index has the few rows
+// that may be among them.
+func (a As) matched() string {
+	s := a.sources()
+	return `, x as materialized (
+			select v.date, v.row_id, v.from_position
+			from a join books.row_version v on v.account_id = a.id left join lateral (
+				select coalesce(w.metal, ` + s.metal + `, @metal) as metal
+				from books.row_version w join books.account a on a.id = w.account_id
+				where w.row_id = v.paired_with and ` + a.has("w") + ` and a.workspace_id = @workspace and ` + s.account + ` offset 0
+			) p on true left join books.row_version w on w.row_id = coalesce(v.reverses, v.reversed_by) and ` + a.has("w") + `
+			where ` + a.has("v") + `
+				and (v.paired_with is not null or v.reverses is not null or v.reversed_by is not null
+					or v.in_cash = v.out_cash and v.in_fine = v.out_fine + v.loss)
+				and (v.in_cash = v.out_cash and v.in_fine = v.out_fine + v.loss
+					or p.metal is not null and (v.in_fine = v.out_fine + v.loss or p.metal = coalesce(v.metal, a.metal))
+					or w.row_id is not null and (v.reverses is null or w.reverses is null))
+		)`
+}
+
+// Unpaired returns a page of the unpaired rows of a trial balance, by date and id. It finds the periods with the page's rows by the totals,
+// and reads only the rows of these periods and the rows that are paired, reversed or void.
 func (v *Views) Unpaired(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, as As) ([]Entered, int64,
 	error) {
 	of, _, err := v.Metal(ctx, at, workspace, as)
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, args := as.trialRows(workspace, of.Metal)
-	rows += counted
-	const unpaired = ` from c where unpaired and (cash <> 0 or fine <> 0)`
+	sql, args := as.trialAccounts(workspace, of.Metal)
+	sql += as.matched()
 	return readmodels.List[Entered]{
-		As: toEntered, Count: rows + ` select count(*)` + unpaired, Args: args,
-		SQL: rows + enteredSQL(sources{name: `a.name`}) + `
-			from (select row_id, account, date` + unpaired + ` order by date, row_id limit @limit offset @skip) c
-			join a on a.id = c.account join books.row_version v on v.row_id = c.row_id and ` + as.sources().current + `
-			order by c.date, c.row_id`,
+		As: toEntered, Args: args,
+		Count: sql + ` select coalesce(sum(b.row_count), 0)::bigint - (select count(*) from x)
+			from a, lateral (` + as.amounts(pgx.NamedArgs{}) + `) b`,
+		SQL: sql + `, period as (
+				select n.node, sum(sum(n.row_count)) over (order by n.node) - sum(n.row_count) as before
+				from (
+					select t.node, t.row_count from a, lateral (` + as.sources().nodes(1, `t.node <= @day::bigint >> 6`) + `) t
+					union all
+					select (x.date - ` + day0 + `) >> 6, -1 from x
+				) n group by n.node
+			), bounds as materialized (
+				select max(before) filter (where before <= @skip) as before,
+					` + day0 + ` + (max(node) filter (where before <= @skip) << 6)::int as low,
+					` + day0 + ` + (max(node) filter (where before < @skip + @limit) << 6)::int + 63 as high
+				from period
+			)` + enteredSQL(sources{name: `a.name`}) + `
+			from (
+				select v.date, v.row_id, v.from_position
+				from bounds, a cross join lateral (
+					select v.date, v.row_id, v.from_position from books.row_version v
+					where v.account_id = a.id and ` + as.has("v") + ` and v.date between bounds.low and bounds.high offset 0
+				) v
+				except select * from x
+				order by date, row_id limit @limit offset (select @skip - before from bounds)
+			) c join books.row_version v on v.row_id = c.row_id and v.from_position = c.from_position join a on a.id = v.account_id
+			order by v.date, v.row_id`,
 	}.Page(ctx, v.Reader.From(as.reading(at), "books"), page)
 }
