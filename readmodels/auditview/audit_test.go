@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -23,6 +25,7 @@ import (
 	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/projections/auditproj"
+	"bahi/projections/ledgerproj"
 	"bahi/readmodels"
 	"bahi/readmodels/auditview"
 	"bahi/readmodels/opsview"
@@ -333,4 +336,25 @@ func TestLastOfEqualMetadataKeysNamesTheWorkspace(t *testing.T) {
 	page, err := events.Page(t.Context(), mine, opsview.Filter{Workspace: &mine, Type: "Noted"}, 10)
 	require.NoError(t, err)
 	require.Len(t, page.Events, 1)
+}
+
+// A statement must not read the rows and events of other accounts.
+func TestEventsOfAStatementAreFoundByIndexes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	require.NoError(t, projections.Build{
+		Store: r.store, Config: r.pool.Config().ConnConfig.Copy(), Projection: ledgerproj.Books, Log: slog.New(slog.DiscardHandler),
+	}.Run(t.Context()))
+	tx, err := r.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
+	_, err = tx.Exec(t.Context(), `set local enable_seqscan = off`)
+	require.NoError(t, err)
+	sql := strings.ReplaceAll(auditview.EventsOfAccount, "books.", projections.SchemaName("books", 1)+".")
+	rows, err := tx.Query(t.Context(), `explain `+sql, 1, 1)
+	require.NoError(t, err)
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan")
+	require.Contains(t, strings.Join(plan, "\n"), "event_stream_revision_idx")
 }

@@ -61,9 +61,7 @@ func (p *Proofs) Statement(ctx context.Context, at *readmodels.At, workspace uui
 		return s, ErrNotSigned
 	}
 	s.Account, s.Workspace, s.Position = account, workspace.String(), c.Position
-	if s.Events, err = p.entryEvents(ctx, names[0], c, &s.Entry, `
-		select distinct a.ledger || 'row-' || v.row_id from books.row_version v join books.account a on a.id = v.account_id where a.id = $2
-		union all select a.ledger || '-' || a.id from books.account a where a.id = $2`, account); err != nil {
+	if s.Events, err = p.entryEvents(ctx, names[0], c, &s.Entry, accountStreams, account); err != nil {
 		return s, err
 	}
 	common, err := p.entryEvents(ctx, names[1], c, &s.Common, `select unnest(array['bookslock-', 'period-']) || $2`, workspace.String())
@@ -71,13 +69,26 @@ func (p *Proofs) Statement(ctx context.Context, at *readmodels.At, workspace uui
 	return s, err
 }
 
+// accountStreams selects the streams of account $2. Even a deleted row has a version that is not deleted, and only those have an index by
+// account.
+const accountStreams = `
+	select distinct a.ledger || 'row-' || v.row_id from books.row_version v join books.account a on a.id = v.account_id
+	where a.id = $2 and not v.deleted
+	union all select a.ledger || '-' || a.id from books.account a where a.id = $2`
+
+// eventsOf returns SQL that selects the events of streams up to position $1.
+func eventsOf(streams string) string {
+	return `
+		select e.position, e.stream, e.revision, e.id, e.type, e.data::text, e.meta::text, e.recorded_at
+		from (` + streams + `) s (stream) join log.event e on e.stream = s.stream where e.position <= $1 order by e.position`
+}
+
 // entryEvents returns the events of a map entry of a checkpoint, and sets the number and the root of their leaves. sql
 // selects the streams of the events. It returns [ErrNotAsHashed] if the events differ from the checkpoint.
 func (p *Proofs) entryEvents(ctx context.Context, name string, c tlog.Checkpoint, entry *tlog.StatementEntry, sql string, of any) (
 	[]event.Stored, error) {
-	events, err := readmodels.Rows(ctx, p.Tree.Reader.From(new(readmodels.At).Past(c.Position), "books"), pgx.RowToStructByPos[event.Stored], `
-		select e.position, e.stream, e.revision, e.id, e.type, e.data::text, e.meta::text, e.recorded_at
-		from (`+sql+`) s (stream) join log.event e on e.stream = s.stream where e.position <= $1 order by e.position`, int64(c.Position), of)
+	events, err := readmodels.Rows(ctx, p.Tree.Reader.From(new(readmodels.At).Past(c.Position), "books"), pgx.RowToStructByPos[event.Stored],
+		eventsOf(sql), int64(c.Position), of)
 	if err != nil {
 		return nil, err
 	}
