@@ -60,6 +60,9 @@ type row struct {
 
 func (r row) there() bool { return r.Created && !r.Deleted }
 
+// is reports whether a call with an id concerns the row. After a failover, a client may know the id of a lost row of the same name.
+func (r row) is(id int64) bool { return id == 0 || r.ID == 0 || id == r.ID }
+
 // rows is the rule of a row with its revision: each edit increases it by one, and If-Match refuses all but the newest.
 var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 	switch c.Op {
@@ -67,17 +70,18 @@ var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 		return added(r, c)
 	case ReadRow, List: // part of a divided list, which shows this row or does not
 		if c.Status == 404 || c.Op == List && len(c.Rows) == 0 {
-			return r, !r.there()
+			return r, !r.there() || !r.is(c.ID)
 		}
 		is := c.Rows[0]
-		return r, len(c.Rows) == 1 && r.there() && is.Amount == r.Amount && is.Revision == r.Revision && (r.ID == 0 || is.ID == r.ID)
+		return r, len(c.Rows) == 1 && r.there() && is.Amount == r.Amount && is.Revision == r.Revision && r.is(is.ID)
 	}
-	matches := r.there() && (c.Match == nil || *c.Match == r.Revision)
+	there := r.there() && r.is(c.ID)
+	matches := there && (c.Match == nil || *c.Match == r.Revision)
 	switch {
 	case !c.known() && !matches, c.Locked:
 		return r, true
 	case c.Status == 404:
-		return r, !r.there()
+		return r, !there
 	case c.Status == 412:
 		return r, !matches
 	case c.known() && !c.ok(): // refused for another reason, such as an API key lost in a failover
@@ -99,7 +103,7 @@ func added(r row, c Call) (row, bool) {
 	case c.known() && !c.ok():
 		return r, true
 	case r.Created && c.Key != "" && c.Key == r.Key: // a repetition
-		return r, !c.known() || r.ID == 0 || r.ID == c.ID
+		return r, !c.known() || r.is(c.ID)
 	case r.Created:
 		return r, !c.known()
 	}

@@ -183,5 +183,6 @@ func TestAFailoverReturnsToItsCopy(t *testing.T) {
 	t.Parallel()
 	r := good()
 	r.failover(true)
+	r.call(history.Call{Op: history.Edit, Row: "a", ID: 13, Amount: 9, Status: 404}) // the id of a lost row of the same name
 	require.Empty(t, r.Check(t.TempDir()).Anomalies)
 }
