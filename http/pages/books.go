@@ -44,8 +44,8 @@ func (v *visit) kind() string {
 	return kind
 }
 
-// day returns today's date in the workshop.
-func (v *visit) day() string { return v.Now().In(v.Zone).Format(time.DateOnly) }
+// Today returns today's date in the workshop.
+func (v *visit) Today() string { return v.Now().In(v.Zone).Format(time.DateOnly) }
 
 // past returns the requested time in the past: as_of is a date, known_at a position or a time.
 func (v *visit) past() url.Values {
@@ -221,7 +221,7 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 		body, shown.Side, shown.Open = fill, side, true
 	}
 	if body["date"] == nil {
-		body["date"] = cmp.Or(v.r.URL.Query().Get("date"), v.day())
+		body["date"] = cmp.Or(v.r.URL.Query().Get("date"), v.Today())
 	}
 	if shown.Open && shown.Preview == nil && status == 0 {
 		shown.Preview = v.tried(kind, id, body)

@@ -25,7 +25,7 @@ const (
 // period returns the requested period, by default the last week. It reports whether it shortened a period that is too long for a page.
 func (v *visit) period(most int) (from, to string, cut bool) {
 	q := v.r.URL.Query()
-	to = cmp.Or(q.Get("to"), max(q.Get("from"), v.day()))
+	to = cmp.Or(q.Get("to"), max(q.Get("from"), v.Today()))
 	last, err := time.Parse(time.DateOnly, to)
 	if err != nil {
 		return q.Get("from"), to, false // the operation returns the error

@@ -19,26 +19,7 @@ func draftResource() *resource {
 	return &resource{
 		base: Path, word: "drafts", title: "Drafts", about: "Orders that came by chat. Check and convert them.", list: "list-order-drafts",
 		leads: Path + "/drafts/", oldest: true, without: []string{"slip_number"}, columns: []string{"draft", "from", "message", "entries"},
-		cells: map[string]cell{
-			"draft": func(d *desk, of map[string]any) display {
-				return display{Text: d.lang.tf("Draft %s", plain(of["id"])), Link: draftPath(plain(of["id"]))}
-			},
-			"from": func(d *desk, of map[string]any) display {
-				return display{Text: phone(textOf(of["phone_number"])) + " · " + d.lang.localTime(of["created_at"])}
-			},
-			"message": func(_ *desk, of map[string]any) display { return display{Text: oneLineOf(of["raw_message"])} },
-			"entries": func(d *desk, of map[string]any) display {
-				entries := entriesOf(of["entries"])
-				one := display{Text: d.lang.count(len(entries))}
-				if n := len(slices.DeleteFunc(entries, func(e map[string]any) bool { return !unsure(e) })); n > 0 {
-					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s unsure", n), "partial"
-				}
-				if n := len(textsOf(of["warnings"])); n > 0 {
-					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s not understood", n), "partial"
-				}
-				return one
-			},
-		},
+		cells: "drafts",
 	}
 }
 
@@ -56,6 +37,11 @@ func (l language) localTime(of any) string {
 func unsure(entry map[string]any) bool {
 	sure, known := toDecimal(entry["confidence"])
 	return known && sure.Shift(2).IntPart() < 80
+}
+
+// unsureOf returns the number of entries that a user should check.
+func unsureOf(entries any) int {
+	return len(slices.DeleteFunc(entriesOf(entries), func(e map[string]any) bool { return !unsure(e) }))
 }
 
 // sure returns how sure the reading of an entry is, in percent.

@@ -16,35 +16,12 @@ func enquiryResource() *resource {
 		without: []string{"source_platform"}, columns: []string{"buyer", "message", "company", "status", "came"},
 		live:    []string{"message", "status", "product", "quantity", "phone", "email", "company", "came", "notes", "who_was_told"},
 		history: (*desk).enquiryHistory, watch: func(map[string]any) bool { return false },
-		cells: map[string]cell{
-			"buyer": func(d *desk, e map[string]any) display {
-				return display{Text: d.buyer(e), Link: withQuery(d.of.address("", idOf(e)), d.spam())}
-			},
-			"message": func(d *desk, e map[string]any) display {
-				if d.id == "" {
-					return display{Text: oneLineOf(e["message"])}
-				}
-				return display{Text: cmp.Or(textOf(e["message"]), d.lang.t("The buyer wrote no message.")), Long: true}
-			},
-			"company": func(d *desk, e map[string]any) display {
-				return display{Text: d.nameOf("companies", textOf(e["to_company_id"]))}
-			},
-			"product": func(d *desk, e map[string]any) display {
-				if e["product_id"] == nil {
-					return display{}
-				}
-				return display{Text: d.nameOf("products", textOf(e["product_id"]))}
-			},
-			"phone":        func(_ *desk, e map[string]any) display { return display{Text: textOf(e["user_phone"])} },
-			"email":        func(_ *desk, e map[string]any) display { return display{Text: textOf(e["user_email"])} },
-			"came":         func(_ *desk, e map[string]any) display { return display{Moment: textOf(e["created_at"])} },
-			"who_was_told": (*desk).notified,
-		},
+		cells: "enquiries",
 		links: func(d *desk, e map[string]any) []choice {
 			if textOf(e["user_email"]) == "" || !d.permissions()["marketplace:write"] {
 				return nil
 			}
-			subject := d.lang.tf("Your enquiry to %s", d.nameOf("companies", textOf(e["to_company_id"])))
+			subject := d.lang.tf("Your enquiry to %s", d.NameOf("companies", textOf(e["to_company_id"])))
 			query := url.Values{"subject": {subject}, "body": {d.lang.tf("Hello %s,", d.buyer(e)) + "\r\n\r\n"}}
 			mail := "mailto:" + url.PathEscape(textOf(e["user_email"])) + "?" + strings.ReplaceAll(query.Encode(), "+", "%20")
 			return []choice{{Value: mail, Text: "Answer by mail"}}
@@ -109,16 +86,20 @@ func (d *desk) toTalk(map[string]any) string {
 	return withQuery(talkPath(textOf(e["contact"])), url.Values{"enquiry": {d.id}})
 }
 
-// notified returns a sentence that lists who was notified of an enquiry.
-func (d *desk) notified(e map[string]any) (all display) {
+// Notified lists who was notified of an enquiry.
+func (d *desk) Notified(e map[string]any) (all []string) {
 	for _, way := range [][2]string{{"email", "Mail to you"}, {"chat", "Chat to you"}, {"crm", "CRM"}} {
 		one := inner(inner(e, "notifications"), way[0])
 		if state := textOf(one["status"]); state != "" {
-			text := d.lang.t(way[1]) + ": " + d.lang.t(english["told"][state]) + around(" (", textOf(one["error"]), ")")
-			all.Items = append(all.Items, display{Text: text})
+			all = append(all, d.lang.t(way[1])+": "+d.lang.t(english["told"][state])+around(" (", textOf(one["error"]), ")"))
 		}
 	}
 	return all
+}
+
+// Address returns the address of the record of a list.
+func (d *desk) Address(record map[string]any) string {
+	return withQuery(d.of.address(d.parent, idOf(record)), d.spam())
 }
 
 // enquiryHistory returns the status changes, newest first.

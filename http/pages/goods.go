@@ -66,8 +66,8 @@ func goodsResources() []*resource {
 		return map[string]any{"to_company_id": p["company_id"], "product_id": p["id"]}
 	}
 	return []*resource{
-		{base: "/", word: "products", public: true, get: "get-product", own: (*desk).product, cells: map[string]cell{}, each: []action{ask}},
-		{base: "/", word: "companies", public: true, get: "get-company", own: (*desk).seller, cells: map[string]cell{}, each: []action{ofSeller}},
+		{base: "/", word: "products", public: true, get: "get-product", own: (*desk).product, cells: "goods", each: []action{ask}},
+		{base: "/", word: "companies", public: true, get: "get-company", own: (*desk).seller, cells: "goods", each: []action{ofSeller}},
 	}
 }
 

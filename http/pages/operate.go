@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"fmt"
 
 	"bahi/http/api"
@@ -115,22 +114,14 @@ var stateChips = map[string]string{
 	"differs": "warned", "retryable": "warned", "paused": "warned", "kept": "warned",
 }
 
-// chip returns a state in the visitor's language.
-func (d *desk) chip(state string) display {
-	if state == "" {
-		return display{}
-	}
-	return display{Text: d.lang.t(wordOf(state)), Chip: cmp.Or(stateChips[state], "plain")}
-}
-
-// lasting returns a duration as display text.
-func (v *visit) lasting(seconds float64) string {
-	switch {
+// lasting returns a number of seconds as display text.
+func (l language) lasting(n any) string {
+	switch seconds := float(n); {
 	case seconds < 120:
-		return v.lang.tf("%s seconds", fmt.Sprintf("%.0f", max(seconds, 1)))
+		return l.tf("%s seconds", fmt.Sprintf("%.0f", max(seconds, 1)))
 	case seconds < 2*60*60:
-		return v.lang.tf("%s minutes", fmt.Sprintf("%.0f", seconds/60))
+		return l.tf("%s minutes", fmt.Sprintf("%.0f", seconds/60))
 	default:
-		return v.lang.tf("%s hours", fmt.Sprintf("%.0f", seconds/60/60))
+		return l.tf("%s hours", fmt.Sprintf("%.0f", seconds/60/60))
 	}
 }

@@ -16,7 +16,7 @@ func projectionResource() *resource {
 			"generation", "skipped_events", "kept_for_a_rollback_until", "rows_that_only_one_of_the_two_has", "stopped_at_an_event",
 		},
 		watch: building,
-		cells: projectionCells,
+		cells: "projections",
 		each:  projectionActions,
 		parts: []*resource{{
 			word: "rebuild", title: "Rebuild", list: "list-projections", own: (*desk).rebuild, flat: true, without: []string{"dry_run"},
@@ -87,77 +87,17 @@ var projectionActions = []action{
 	},
 }
 
-var projectionCells = map[string]cell{
-	"state": func(d *desk, p map[string]any) display {
-		b := inner(p, "build")
-		if b == nil || d.id != "" {
-			return d.chip(textOf(p["state"]))
-		}
-		one := d.chip(buildState(b))
-		one.Text = fmt.Sprintf("%s: %s %.0f %%", d.lang.t("Rebuild"), one.Text, float(b["percent"]))
-		return one
-	},
-	"behind": func(d *desk, p map[string]any) display {
-		if textOf(p["lag_events"]) == "0" {
-			return display{Text: d.lang.t("up to date")}
-		}
-		return display{Text: d.lang.tf("%s events, %s", unsigned(p["lag_events"], 0), d.lasting(float(p["lag_seconds"])))}
-	},
-	"position": func(d *desk, p map[string]any) display {
-		return display{Text: d.lang.tf("%s of %s", unsigned(p["position"], 0), unsigned(p["head"], 0))}
-	},
-	"rate":                      func(d *desk, p map[string]any) display { return display{Text: d.perSecond(p["rate"])} },
-	"kept_for_a_rollback_until": func(_ *desk, p map[string]any) display { return display{Moment: textOf(inner(p, "kept")["until"])} },
-	"skipped_events":            func(_ *desk, p map[string]any) display { return display{Text: textOf(p["skipped"])} },
-	"rebuild":                   (*desk).rebuildState,
-	"progress": func(d *desk, p map[string]any) display {
-		b := inner(p, "build")
-		if b == nil {
-			return display{}
-		}
-		done, left := d.lang.tf("%s of %s", unsigned(b["done"], 0), unsigned(b["total"], 0)), "–"
-		if b["eta_seconds"] != nil {
-			left = d.lasting(float(b["eta_seconds"]))
-		}
-		return display{Pairs: []display{
-			{Label: d.lang.t("Rebuilt"), Text: fmt.Sprintf("%s · %.0f %%", done, float(b["percent"]))}, {Label: d.lang.t("Time left"), Text: left},
-			{Label: d.lang.t("Rate of the rebuild"), Text: d.perSecond(b["rate"])},
-			{Label: d.lang.t("Limit of the rebuild"), Text: d.perSecond(b["throttle"])},
-		}}
-	},
-	"rows_that_only_one_of_the_two_has": func(d *desk, p map[string]any) (all display) {
-		for _, t := range entriesOf(inner(p, "build")["differences"]) {
-			of := display{
-				Label:   textOf(t["table"]) + " · " + unsigned(t["count"], 0),
-				Columns: []display{{Text: d.lang.t("Only in")}, {Text: d.lang.t("Values")}},
-			}
-			for _, r := range entriesOf(t["rows"]) {
-				where := d.lang.t("the live tables")
-				if r["where"] == "log" {
-					where = d.lang.t("the new tables")
-				}
-				of.Rows = append(of.Rows, []display{{Text: where}, {Text: compact(r["row"])}})
-			}
-			all.Pairs = append(all.Pairs, of)
-		}
-		return all
-	},
-	"stopped_at_an_event": func(d *desk, p map[string]any) display {
-		stopped, _ := p["stopped"].([]map[string]any)
-		return d.tableOf(parkedResource(), stopped)
-	},
-}
-
 func float(n any) float64 {
 	f, _ := strconv.ParseFloat(textOf(n), 64) // 0 without one
 	return f
 }
 
-func (d *desk) perSecond(n any) string {
+// perSecond returns a number of events a second as display text.
+func (l language) perSecond(n any) string {
 	if n == nil {
-		return d.lang.t("none")
+		return l.t("none")
 	}
-	return d.lang.tf("%s events a second", unsigned(n, 0))
+	return l.tf("%s events a second", unsigned(n, 0))
 }
 
 // buildState returns the state of a rebuild in one word.
@@ -172,27 +112,13 @@ func buildState(build map[string]any) string {
 	}
 }
 
-// rebuildState returns the state of the running rebuild, or the outcome of the visitor's last one.
-func (d *desk) rebuildState(p map[string]any) display {
-	b, begun := inner(p, "build"), d.r.URL.Query().Get("rebuild")
-	switch {
-	case b == nil && begun != "" && textOf(p["generation"]) == begun:
-		return display{Text: d.lang.t("The rebuild is over. Its tables are live.")}
-	case b == nil && begun != "" && textOf(inner(p, "kept")["generation"]) != begun:
-		return display{Text: d.lang.t("The rebuild was cancelled.")}
-	case b == nil:
-		return display{}
-	}
-	one := display{Percent: fmt.Sprintf("%.1f", float(b["percent"]))}
-	switch {
-	case textOf(b["error"]) != "":
-		one.Text = d.lang.t("The rebuild has stopped at an event.")
-	case differs(p):
-		one.Text = d.lang.t("The new tables differ from the live ones. Accept them, or cancel the rebuild.")
-	default:
-		one.Text = d.lang.tf("A rebuild goes on: %s.", d.chip(buildState(b)).Text)
-	}
-	return one
+// Begun returns the generation of the rebuild that the visitor started, "" for none.
+func (d *desk) Begun() string { return d.r.URL.Query().Get("rebuild") }
+
+// Stopped returns a table of the events at which a projection is parked.
+func (d *desk) Stopped(p map[string]any) display {
+	stopped, _ := p["stopped"].([]map[string]any)
+	return d.tableOf(parkedResource(), stopped)
 }
 
 // projection returns the page's projection, with the events at which it is parked.
@@ -226,8 +152,8 @@ func (d *desk) rebuild(in sent) page {
 	b.Title, b.Forms = d.lang.tf("Rebuild %s", d.parent), d.forms(in, nil)
 	b.Values = []display{
 		{Label: d.lang.t("Events to read"), Text: unsigned(cost["events"], 0)},
-		{Label: d.lang.t("It takes about"), Text: d.lasting(float(cost["seconds"]))},
-		{Label: d.lang.t("Rate"), Text: d.perSecond(cost["rate"])},
+		{Label: d.lang.t("It takes about"), Text: d.lang.lasting(cost["seconds"])},
+		{Label: d.lang.t("Rate"), Text: d.lang.perSecond(cost["rate"])},
 		{Label: d.lang.t("Disk until it is over"), Text: d.lang.tf("%s MB more", fmt.Sprintf("%.1f", float(cost["bytes"])/1e6))},
 	}
 	for i := range b.Forms {

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -16,18 +15,7 @@ func workspaceResource() *resource {
 		base: operatePath, word: "workspaces", title: "Workspaces", list: "list-all-workspaces", inline: true,
 		about:   "Enter a workspace to see its books and to work in them. The log names you.",
 		columns: []string{"name", "owner_name", "owner_email", "members", "created_at", "enter"},
-		cells: map[string]cell{
-			"name": func(d *desk, w map[string]any) display {
-				name := textOf(w["name"])
-				return display{Text: cmp.Or(name, d.lang.t("Without a name")+" · "+textOf(w["id"])[:8])}
-			},
-			"enter": func(d *desk, w map[string]any) display {
-				if textOf(w["id"]) == d.who.Workspace.String() {
-					return display{Text: d.lang.t("you are here"), Chip: "good"}
-				}
-				return display{Enter: textOf(w["id"])}
-			},
-		},
+		cells:   "workspaces",
 	}
 }
 
@@ -36,17 +24,7 @@ func markResource() *resource {
 		base: operatePath, word: "companies", title: "Marks of companies", list: "list-companies", search: "search-companies", inline: true,
 		about:   "Mark a company as verified after you have checked who it is. A change of its name, GSTIN or domain ends the mark.",
 		columns: []string{"name", "category", "city", "mark"}, without: []string{"category", "city", "verified", "mine"},
-		cells: map[string]cell{
-			"name": func(_ *desk, c map[string]any) display {
-				return display{Text: textOf(c["name"]), Link: "/companies/" + url.PathEscape(textOf(c["slug"]))}
-			},
-			"mark": func(d *desk, c map[string]any) display {
-				if c["verified"] != true {
-					return display{}
-				}
-				return display{Text: d.lang.t("Verified"), Chip: "good"}
-			},
-		},
+		cells: "marks",
 		each: []action{
 			{
 				operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: true,
@@ -67,14 +45,7 @@ func jobResource() *resource {
 		base: operatePath, word: "jobs", title: "Jobs", list: "list-jobs", inline: true,
 		about:   "Side effects of events, such as mails. A job that fails is tried again, and given up after its last attempt.",
 		columns: []string{"kind", "state", "attempts", "scheduled_at", "finished_at", "args", "last_error", "report"},
-		cells: map[string]cell{
-			"kind": func(_ *desk, j map[string]any) display {
-				return display{Text: strings.ReplaceAll(textOf(j["kind"]), "_", " ") + " " + textOf(j["id"])}
-			},
-			"attempts": func(d *desk, j map[string]any) display {
-				return display{Text: d.lang.tf("%s of %s", textOf(j["attempt"]), textOf(j["max_attempts"]))}
-			},
-		},
+		cells:   "jobs",
 		each: []action{
 			{
 				operation: "retry-job", button: "Run now",
@@ -93,20 +64,7 @@ func parkedResource() *resource {
 		base: operatePath, word: "parked", title: "Parked", list: "list-parked", inline: true,
 		about:   "Projections and reactors that have stopped at an event which they cannot apply. They are behind the log until they go on.",
 		columns: []string{"name", "kind", "event", "stream", "since", "error", "program"},
-		cells: map[string]cell{
-			"name": func(_ *desk, p map[string]any) display {
-				name := textOf(p["name"])
-				if p["kind"] == "reactor" {
-					return display{Text: name}
-				}
-				return display{Text: name, Link: operatePath + "/projections/" + url.PathEscape(name)}
-			},
-			"event": func(_ *desk, p map[string]any) display {
-				return display{Text: textOf(p["position"]) + " " + textOf(p["type"]), Link: operatePath + "/events/" + textOf(p["position"])}
-			},
-			"stream": eventsBy("stream", func(p map[string]any) any { return p["stream"] }),
-			"error":  func(_ *desk, p map[string]any) display { return display{Text: textOf(p["error"])} }, // in full
-		},
+		cells:   "parked",
 		each: []action{
 			{operation: "retry-parked", button: "Try again"},
 			skip("skip-parked", func(p map[string]any) any { return p["position"] }),
@@ -130,18 +88,7 @@ func webhookResource() *resource {
 		about:   "Calls of providers, and what has followed from each.",
 		columns: []string{"endpoint", "received_at", "verdict", "effect", "reason", "error"},
 		live:    []string{"received_at", "verdict", "effect", "reason", "settled_at", "error", "body"},
-		cells: map[string]cell{
-			"body": func(d *desk, c map[string]any) display {
-				body := textOf(c["body"])
-				if raw, err := base64.StdEncoding.DecodeString(textOf(c["body_base64"])); err == nil && len(raw) > 0 {
-					body = strings.ToValidUTF8(string(raw), string(utf8.RuneError))
-				}
-				if body == "" {
-					return display{Text: d.lang.t("Its body was removed.")}
-				}
-				return display{Text: indent([]byte(body)), Long: true}
-			},
-		},
+		cells:   "webhooks",
 		each: []action{{
 			operation: "replay-webhook", button: "Handle again",
 			when: func(c map[string]any) bool {
@@ -156,15 +103,7 @@ func outboxResource() *resource {
 		base: operatePath, word: "outbox", title: "Outbox", list: "list-outbox", flat: true, first: "port",
 		about:   "Messages that are not sent as no provider is configured: mails need SMTP_URL. Their links open accounts, so keep them secret.",
 		columns: []string{"time", "to", "subject", "status", "error", "text"},
-		cells: map[string]cell{
-			"status": func(d *desk, m map[string]any) display {
-				one := d.chip(textOf(m["status"]))
-				if m["status"] == "kept" {
-					one.Text = d.lang.t("Not sent")
-				}
-				return one
-			},
-		},
+		cells:   "outbox",
 	}
 }
 
@@ -177,25 +116,7 @@ func eventResource() *resource {
 		live: []string{
 			"position", "stream", "revision", "recorded_at", "actor", "reason", "workspace", "signed", "payload", "metadata",
 		},
-		cells: map[string]cell{
-			"type": func(_ *desk, e map[string]any) display {
-				return display{Text: textOf(e["type"]), Link: operatePath + "/events/" + textOf(e["position"])}
-			},
-			"stream": eventsBy("stream", func(e map[string]any) any { return e["stream"] }),
-			"actor":  eventsBy("actor", func(e map[string]any) any { return inner(e, "metadata")["actor"] }),
-			"reason": func(_ *desk, e map[string]any) display { return display{Text: textOf(inner(e, "metadata")["reason"])} },
-			"workspace": func(_ *desk, e map[string]any) display {
-				in := textOf(inner(e, "metadata")["workspace"])
-				return display{Text: in, Link: operatePath + "/workspaces?q=" + url.QueryEscape(in)}
-			},
-			"signed": (*desk).signed,
-			"payload": func(_ *desk, e map[string]any) display {
-				return display{Text: indent([]byte(compact(e["data"]))), Long: true}
-			},
-			"metadata": func(_ *desk, e map[string]any) display {
-				return display{Text: indent([]byte(compact(e["metadata"]))), Long: true}
-			},
-		},
+		cells: "events",
 		links: func(d *desk, _ map[string]any) []choice {
 			return []choice{{Value: operatePath + "/events?to_position=" + d.id, Text: "The log up to here"}}
 		},
@@ -214,25 +135,18 @@ func (d *desk) event() (map[string]any, *problem) {
 	return rows[0], nil
 }
 
-// signed returns the event's inclusion proof.
-func (d *desk) signed(event map[string]any) display {
-	of, proof := url.Values{"position": {textOf(event["position"])}}, map[string]any{}
-	if _, refused := d.ask("prove-inclusion", request{query: of}, &proof); refused != nil {
-		return display{Text: d.lang.t("no checkpoint has it yet")}
-	}
-	of.Set("format", "tlog-proof")
-	return display{Items: []display{
-		{Text: d.lang.tf("leaf %s of a tree of %s events", textOf(proof["index"]), unsigned(proof["size"], 0))},
-		{Text: d.lang.t("Proof that it is in the log"), Link: "/audit/proof/inclusion?" + of.Encode()},
-	}}
+// Proof returns the event's inclusion proof, nil if no checkpoint has the event yet.
+func (d *desk) Proof(event map[string]any) (proof map[string]any) {
+	d.ask("prove-inclusion", request{query: url.Values{"position": {textOf(event["position"])}}}, &proof)
+	return proof
 }
 
-// eventsBy returns a cell that links to the events with a value.
-func eventsBy(name string, value func(map[string]any) any) cell {
-	return func(_ *desk, r map[string]any) display {
-		one := textOf(value(r))
-		return display{Text: one, Link: operatePath + "/events?" + url.Values{name: {one}}.Encode()}
+// Content returns the body of a webhook call, "" if it was removed.
+func (d *desk) Content(call map[string]any) string {
+	if raw, err := base64.StdEncoding.DecodeString(textOf(call["body_base64"])); err == nil && len(raw) > 0 {
+		return strings.ToValidUTF8(string(raw), string(utf8.RuneError))
 	}
+	return textOf(call["body"])
 }
 
 // inner returns the object in a field, nil if there is none.

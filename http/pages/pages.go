@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/cipher"
 	"crypto/sha256"
 	"embed"
@@ -363,6 +364,15 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"balances":    func(of map[string]any) []balance { return lang.balancesOf(textOf(of["kind"]), of) },
 		"accountPath": func(kind, id any) string { return accountPath(textOf(kind), plain(id)) },
 		"talk":        func(id any, kept url.Values) string { return withQuery(talkPath(plain(id)), kept) },
+		// cells of records
+		"english": func(use string, word any) string { return english[use][textOf(word)] }, "fullName": fullName, "weightOf": weightOf,
+		"negative": func(n any) bool { d, _ := toDecimal(n); return d.IsNegative() },
+		"oneLine":  oneLineOf, "unsureOf": unsureOf, "count": func(items any) string { return lang.count(len(entriesOf(items))) },
+		"chipOf": func(state any) string { return cmp.Or(stateChips[textOf(state)], "plain") }, "buildState": buildState,
+		"rounded": func(format string, n any) string { return fmt.Sprintf(format, float(n)) },
+		"whole":   func(n any) string { return unsigned(n, 0) }, "lasting": lang.lasting, "perSecond": lang.perSecond,
+		"spaced":  func(name any) string { return strings.ReplaceAll(textOf(name), "_", " ") },
+		"compact": compact, "indented": func(text string) string { return indent([]byte(text)) },
 		"fields": func(pairs ...any) map[string]any {
 			m := make(map[string]any, len(pairs)/2)
 			for i := 0; i+1 < len(pairs); i += 2 {

@@ -28,20 +28,11 @@ func periodResource() *resource {
 		about: "A closed period has a seal: the digest of all closing balances and the root of the log. Its rows do not change any more. " +
 			"Only the operator can open the newest one again.",
 		columns: []string{"through", "from", "closed_at", "closed_by", "state"},
-		cells: map[string]cell{"through": func(d *desk, period map[string]any) display {
-			return display{Text: d.lang.day(textOf(period["through"]))}
-		}, "state": func(d *desk, period map[string]any) display {
-			if reopened := inner(period, "reopened"); reopened != nil {
-				return display{Text: d.lang.tf("Opened again: %s", textOf(reopened["reason"]))}
-			}
-			return display{Text: d.lang.t("Closed"), Chip: "plain"}
-		}},
+		cells:   "periods",
 		actions: []action{{
 			operation: "close-period", button: "Close the year", did: "period",
 			about: "It locks the books through the last day and seals all balances. Drafts of orders and pages of the khata come first.",
-			says: func(d *desk, seal map[string]any) display {
-				return display{Text: d.lang.tf("Digest of the balances: %s", textOf(seal["digest"]))}
-			},
+			says:  "seal",
 		}},
 		each: []action{{
 			operation: "reopen-period", button: "Open it again", did: "period_reopened", danger: true, reason: true, fields: []string{},

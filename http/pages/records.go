@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -177,11 +178,11 @@ func (d *desk) act() page {
 	case d.failed != nil:
 		return page{}
 	case out.dry, a.shows:
-		of := d.shown("", o.Answer, answer)
-		if a.says != nil {
-			of = a.says(d, entriesOf([]any{answer})[0])
+		made, _ := answer.(map[string]any)
+		if in.answer = d.drawn(a.says, made); in.answer == nil {
+			in.answer = new(d.shown("", o.Answer, answer))
 		}
-		in.answer, in.tried, in.body = &of, out.dry, nil
+		in.tried, in.body = out.dry, nil
 		return d.show(in)
 	}
 	to := d.here()
@@ -388,26 +389,48 @@ func (d *desk) rowSchema() *schema {
 
 // head returns the name of a record in its list.
 func (d *desk) head(record map[string]any) *display {
-	name := d.of.columns[0]
-	one := display{Text: d.title(record)}
-	switch {
-	case d.of.cells[name] != nil:
-		one = d.cell(name, nil, record)
-	case d.of.leads != "":
-		one.Link = d.of.leads + url.QueryEscape(idOf(record))
-	case !d.of.inline || d.of.get != "":
-		one.Link = d.of.address(d.parent, idOf(record))
+	one := d.drawn(d.of.columns[0], record)
+	if one == nil {
+		one = &display{Label: d.lang.t(labelOf(d.of.columns[0])), Text: d.title(record)}
+		if d.of.leads != "" {
+			one.Link = d.of.leads + url.QueryEscape(idOf(record))
+		} else if !d.of.inline || d.of.get != "" {
+			one.Link = d.of.address(d.parent, idOf(record))
+		}
 	}
-	return &one
+	return one
 }
 
 // cell returns a field of a record as display text.
 func (d *desk) cell(name string, s *schema, record map[string]any) display {
-	of := d.of.cells[name]
-	if of == nil {
-		return d.shown(name, s, record[name])
+	if one := d.drawn(name, record); one != nil {
+		return *one
 	}
-	one := of(d, record)
-	one.Label = d.lang.t(labelOf(name))
+	return d.shown(name, s, record[name])
+}
+
+// computed is the data of a template of cells.html.
+type computed struct {
+	*desk
+
+	Of map[string]any // the record
+}
+
+// drawn returns a computed field of a record, nil if the resource has no template for it.
+func (d *desk) drawn(name string, record map[string]any) *display {
+	cells, err := d.views[d.lang]["cells"]()
+	if err != nil || d.of.cells == "" || cells.Lookup(d.of.cells+"-"+name) == nil {
+		d.deny(err)
+		return nil
+	}
+	var text strings.Builder
+	d.deny(cells.ExecuteTemplate(&text, d.of.cells+"-"+name, computed{d, record}))
+	one := &display{Label: d.lang.t(labelOf(name)), HTML: template.HTML(strings.TrimSpace(text.String()))} //nolint:gosec // G203: of a template
+	if slices.Contains(d.of.weights, name) {
+		one.Class = "n weight"
+	}
 	return one
 }
+
+// ID returns the id of the record of the page, "" in a list.
+func (d *desk) ID() string { return d.id }

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"html"
 	"maps"
 	"net/http"
 	"slices"
@@ -211,7 +212,7 @@ func (d *desk) choose(fields []field, scope string) {
 		f.Choices = append(f.Choices, d.namesOf(word)...)
 		for _, id := range chosen {
 			if !slices.ContainsFunc(f.Choices, func(c choice) bool { return c.Value == id }) {
-				f.Choices = append(f.Choices, choice{id, d.nameOf(word, id), false})
+				f.Choices = append(f.Choices, choice{id, d.NameOf(word, id), false})
 			}
 		}
 		for j := range f.Choices {
@@ -252,8 +253,8 @@ func (d *desk) namesOf(word string) []choice {
 	return slices.Clone(d.names[word])
 }
 
-// nameOf returns the name of a record.
-func (d *desk) nameOf(word, id string) string {
+// NameOf returns the name of a record.
+func (d *desk) NameOf(word, id string) string {
 	d.namesOf(word)
 	known := d.names[word]
 	if i := slices.IndexFunc(known, func(c choice) bool { return c.Value == id }); i >= 0 {
@@ -276,8 +277,8 @@ func (d *desk) title(record map[string]any) string {
 	if d.of.single {
 		return d.lang.t(d.of.title)
 	}
-	if of := d.of.cells[d.of.columns[0]]; of != nil {
-		return of(d, record).Text
+	if title := d.drawn("title", record); title != nil {
+		return html.UnescapeString(string(title.HTML))
 	}
 	name := textOf(record[d.of.columns[0]])
 	if d.of.word == "tools" {

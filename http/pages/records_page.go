@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"encoding/json"
+	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,23 +16,20 @@ import (
 // display is a value for people.
 type display struct {
 	Label, Text, Link string
-	Day, Moment       string      // in place of the text
-	Chip              string      // CSS class of a chip
-	Long              bool        // it has several lines
-	Percent           string      // of a progress bar below the text
-	Enter             string      // workspace that a button enters
-	Copy              string      // text that a button copies
-	Class             string      // CSS class of its cell in a list
-	Lines             []entryLine // entries
-	Items             []display   // of an array
-	Pairs             []display   // of an object
-	Columns           []display   // of an array of objects
-	Rows              [][]display // its lines
+	Day, Moment       string        // in place of the text
+	Chip              string        // CSS class of a chip
+	Long              bool          // it has several lines
+	Class             string        // CSS class of its cell in a list
+	HTML              template.HTML // of a computed field, in place of all others
+	Items             []display     // of an array
+	Pairs             []display     // of an object
+	Columns           []display     // of an array of objects
+	Rows              [][]display   // its lines
 }
 
 // Empty reports whether there is nothing to show.
 func (s display) Empty() bool {
-	return s.Text+s.Day+s.Moment+s.Enter+s.Copy == "" && len(s.Items)+len(s.Pairs)+len(s.Rows)+len(s.Lines) == 0
+	return s.Text+s.Day+s.Moment+string(s.HTML) == "" && len(s.Items)+len(s.Pairs)+len(s.Rows) == 0
 }
 
 // shown returns a named value for people. The schema may be nil.
@@ -54,7 +52,7 @@ func (d *desk) shown(name string, s *schema, value any) display {
 		out.Text, out.Class = figureOf(s, v), "n"
 		if word != "" {
 			out.Class = ""
-			out.Text, out.Link = d.nameOf(word, v.String()), linkOf(word, v.String())
+			out.Text, out.Link = d.NameOf(word, v.String()), linkOf(word, v.String())
 			out.Text, _, _ = strings.Cut(out.Text, templateText)
 		}
 	case string:
@@ -108,14 +106,13 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	case name == "audience" && text == "all":
 		out.Text = d.lang.t("All contacts")
 	case word != "" && text != "":
-		out.Text, out.Link = d.nameOf(word, text), linkOf(word, text)
+		out.Text, out.Link = d.NameOf(word, text), linkOf(word, text)
 	case notTime == nil:
 		out.Moment = text
 	case notDay == nil:
 		out.Day = text
 	case s.Kind == "select" && text != "":
-		chip := d.chip(text)
-		out.Text, out.Chip = chip.Text, chip.Chip
+		out.Text, out.Chip = d.lang.t(wordOf(text)), cmp.Or(stateChips[text], "plain")
 	case name == "ownerId":
 		out.Text = d.actor("user:" + text)
 	case strings.HasSuffix(strings.ToLower(name), "by") && actorText.MatchString(text):
@@ -265,7 +262,7 @@ func (d *desk) record(in sent) page {
 			b.Live = append(b.Live, one)
 		}
 	}
-	if d.of.cells != nil {
+	if d.of.cells != "" {
 		internal = nil
 	} else if !d.scripted() { // a script reads the live part alone
 		b.Values = d.pairs(s, record, slices.Concat(internal, d.of.without, d.of.columns[:1], d.of.live))

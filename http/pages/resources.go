@@ -53,7 +53,8 @@ type resource struct {
 	note     func(record map[string]any) string     // hint about a record
 	history  func(*desk, map[string]any) []change   // of a record, the newest change first
 	more     func(*desk, map[string]any) any        // data for the template "more-WORD" of record.html
-	cells    map[string]cell                        // computed fields
+	cells    string                                 // prefix of the templates of computed fields; empty: the page shows all fields
+	weights  []string                               // computed fields that are weights
 	find     func(*desk) (map[string]any, *problem) // returns a record, in place of get
 	watch    func(map[string]any) bool              // reports whether the stream covers a record now
 	own      func(*desk, sent) page                 // page in place of the list
@@ -65,9 +66,6 @@ type resource struct {
 	parent   *resource                              // of a part
 	when     func(map[string]any) bool              // reports whether a record has the part; nil: each has
 }
-
-// cell returns a value that is computed from a record.
-type cell func(*desk, map[string]any) display
 
 // action is an operation that a form runs. Its inputs are the parameters of the operation's query and the fields of its body.
 type action struct {
@@ -90,7 +88,7 @@ type action struct {
 	fields  []string                                   // paths of the body's fields in the form; nil: all
 	starts  func(*desk, map[string]any) map[string]any // initial values; those without an input are hidden
 	preview func(*desk, map[string]any) *preview       // describes a dry run's response while the user types
-	says    func(*desk, map[string]any) display        // the shown part of the response
+	says    string                                     // template of the shown part of the response
 	to      func(*desk, map[string]any) string         // returns the address of the next page from the response
 }
 

@@ -17,7 +17,8 @@ func orderResource() *resource {
 	return &resource{
 		base: Path, word: "orders", title: "Orders", list: "list-client-orders", get: "get-client-order", oldest: true,
 		pdf:  "get-client-orders-pdf",
-		refs: map[string]string{"client_id": "client", "karigar_id": "karigar"}, cells: orderCells,
+		refs: map[string]string{"client_id": "client", "karigar_id": "karigar"}, cells: "orders",
+		weights: []string{"ordered", "delivered", "left"},
 		without: []string{"slip_number"},
 		columns: []string{"order", "status", "client", "slip_number", "date", "delivery_date", "items", "ordered", "delivered", "left"},
 		live: []string{
@@ -49,7 +50,7 @@ func orderResource() *resource {
 func takadaResource() *resource {
 	return &resource{
 		word: "takadas", title: "Takadas", by: "client_order_id", list: "list-takadas", get: "get-takada",
-		refs: map[string]string{"karigar_id": "karigar"}, cells: takadaCells,
+		refs: map[string]string{"karigar_id": "karigar"}, cells: "takadas", weights: []string{"weight"},
 		columns: []string{"takada", "date", "items", "weight"}, live: []string{"date", "items", "weight"},
 		history: func(d *desk, _ map[string]any) []change { return d.takadaHistory(d.id) },
 		when:    func(map[string]any) bool { return false }, // the page of the order has them
@@ -72,7 +73,7 @@ func (d *desk) toOrder(map[string]any) string { return orderPath(d.parent) }
 
 // startsToday starts a new order, or a takada of an order.
 func startsToday(d *desk, order map[string]any) map[string]any {
-	values := map[string]any{"date": d.day()}
+	values := map[string]any{"date": d.Today()}
 	if order != nil {
 		values["client_order_id"] = order["id"]
 	}
@@ -81,68 +82,23 @@ func startsToday(d *desk, order map[string]any) map[string]any {
 
 const itemsShown = 3 // of an order in the list
 
-var orderCells = map[string]cell{
-	"order": func(d *desk, o map[string]any) display {
-		id := plain(o["id"])
-		return display{Text: d.lang.tf("Order %s", cmp.Or(id, d.id)), Link: orderPath(id)}
-	},
-	"status": func(d *desk, o map[string]any) display {
-		return display{Text: d.lang.t(english["orders"][textOf(o["status"])]), Chip: textOf(o["status"])}
-	},
-	"client": func(d *desk, o map[string]any) display {
-		one := display{Text: textOf(o["client_name"])}
-		if id, wrong := d.refs["client_id"].find(d.lang, textOf(o["client_id"])); wrong == "" && d.id != "" {
-			one.Link = accountPath("client", id)
-		}
-		return one
-	},
-	"delivery_date": func(d *desk, o map[string]any) display {
-		day := textOf(o["delivery_date"])
-		if day == "" || day >= d.day() || o["status"] == "delivered" {
-			return display{Day: day}
-		}
-		return display{Text: d.lang.day(day) + " · " + d.lang.t("late"), Chip: "late"}
-	},
-	"items": func(d *desk, o map[string]any) display {
-		one := d.items(o)
-		if more := len(one.Lines) - itemsShown; more > 1 && d.id == "" {
-			one.Lines = append(one.Lines[:itemsShown], entryLine{Text: d.lang.tf("and %s more", more)})
-		}
-		return one
-	},
-	"ordered":   func(_ *desk, o map[string]any) display { return weighed(weightOf(o["items"])) },
-	"delivered": func(_ *desk, o map[string]any) display { return weighed(o["delivered_weight"]) },
-	"left": func(d *desk, o map[string]any) display {
-		one := weighed(o["pending_weight"])
-		if left, _ := toDecimal(o["pending_weight"]); left.IsNegative() {
-			one.Text = d.lang.tf("%s too much", one.Text)
-		}
-		return one
-	},
-	"warnings": func(d *desk, o map[string]any) (all display) {
-		for _, w := range warningsOf(o) {
-			all.Items = append(all.Items, display{Text: d.lang.said(w)})
-		}
-		return all
-	},
-	"takadas": (*desk).takadas,
-}
-
-var takadaCells = map[string]cell{
-	"takada": func(d *desk, t map[string]any) display {
-		id := plain(t["id"])
-		return display{Text: d.lang.tf("Takada %s", id), Link: d.of.address(d.parent, id)}
-	},
-	"items":  (*desk).items,
-	"weight": func(_ *desk, t map[string]any) display { return weighed(weightOf(t["items"])) },
-}
-
-// items returns the items of an order or a takada, a line for each.
-func (d *desk) items(record map[string]any) (all display) {
-	for _, item := range entriesOf(record["items"]) {
-		all.Lines = append(all.Lines, entryLine{Text: d.lang.line(item)})
+// AccountOf returns the address of the account that the record of the page references, "" in a list.
+func (d *desk) AccountOf(kind string, record map[string]any) string {
+	if id, wrong := d.refs[kind+"_id"].find(d.lang, textOf(record[kind+"_id"])); wrong == "" && d.id != "" {
+		return accountPath(kind, id)
 	}
-	return all
+	return ""
+}
+
+// Items returns the items of an order or a takada, a line for each. The list of orders shows only the first ones.
+func (d *desk) Items(record map[string]any) (lines []string) {
+	for _, item := range entriesOf(record["items"]) {
+		lines = append(lines, d.lang.line(item))
+	}
+	if more := len(lines) - itemsShown; more > 1 && d.id == "" && d.of.parent == nil {
+		lines = append(lines[:itemsShown], d.lang.tf("and %s more", more))
+	}
+	return lines
 }
 
 // takadasOf returns the takadas of the order of the page.
@@ -151,17 +107,13 @@ func (d *desk) takadasOf() (all []map[string]any) {
 	return all
 }
 
-// takadas returns a table of the takadas of an order.
-func (d *desk) takadas(map[string]any) display {
-	all := d.takadasOf()
-	if len(all) == 0 {
-		return display{Text: d.lang.t("Nothing was delivered yet.")}
+// Takadas returns a table of the takadas of an order, nil for none.
+func (d *desk) Takadas() *display {
+	if all := d.takadasOf(); len(all) > 0 {
+		return new(d.tableOf(d.of.parts[0], all))
 	}
-	return d.tableOf(d.of.parts[0], all)
+	return nil
 }
-
-// weighed returns the value of a column of weights.
-func weighed(n any) display { return display{Text: grams(n), Class: "n weight"} }
 
 // orderHistory returns the changes of an order and of its takadas.
 func (d *desk) orderHistory(order map[string]any) []change {

@@ -27,7 +27,7 @@ func settingsResources() []*resource {
 	all := []*resource{
 		{
 			base: Path, word: "settings", title: "Settings", single: true, get: "get-me", own: (*desk).self, columns: []string{"email"},
-			cells: map[string]cell{}, more: (*desk).about,
+			cells: "settings", more: (*desk).about,
 			each: []action{
 				{
 					operation: "update-me", button: "Change", did: "profile", edit: true,
@@ -49,7 +49,7 @@ func settingsResources() []*resource {
 		},
 		{
 			base: settings, word: "members", title: "Members", list: "list-members", columns: []string{"name", "email", "permissions", "joined_at"},
-			live: []string{"email", "permissions", "joined_at"}, cells: map[string]cell{"name": (*desk).memberName},
+			live: []string{"email", "permissions", "joined_at"}, cells: "members",
 			each: []action{
 				{
 					operation: "change-member", button: "Change the rights", did: "member", fields: rightsFields,
@@ -62,7 +62,7 @@ func settingsResources() []*resource {
 			},
 		},
 		{
-			base: settings, word: "invitations", title: "Invitations", list: "list-invitations", inline: true, cells: map[string]cell{},
+			base: settings, word: "invitations", title: "Invitations", list: "list-invitations", inline: true, cells: "invitations",
 			about:   "A mail brings a link, which works for seven days. The one who opens it signs in or registers, and joins.",
 			columns: []string{"email", "permissions", "invited_by", "expires_at"},
 			actions: []action{{
@@ -75,14 +75,9 @@ func settingsResources() []*resource {
 			base: settings, word: "keys", title: "API keys", list: "list-api-keys", inline: true,
 			about:   "A key opens the interface to a program, as far as its rights go and as long as its maker has them.",
 			columns: []string{"name", "permissions", "created_by", "created_at", "expires_at", "state"},
-			cells: map[string]cell{"state": func(d *desk, k map[string]any) display {
-				if d.ended(k) {
-					return display{Text: d.lang.t("Ended"), Chip: "plain"}
-				}
-				return display{}
-			}},
+			cells:   "keys",
 			actions: []action{{
-				operation: "create-api-key", button: "Make a key", shows: true, says: (*desk).newKey, starts: readsBooks,
+				operation: "create-api-key", button: "Make a key", shows: true, says: "made", starts: readsBooks,
 				fields: append(append([]string{"name"}, rightsFields...), "expires_at"),
 			}},
 			each: []action{{
@@ -95,12 +90,7 @@ func settingsResources() []*resource {
 			base: settings, word: "books", title: "Books lock", single: true, get: "get-books-lock", columns: []string{"locked_through"},
 			about: "Rows of locked days cannot be added, changed or deleted. A locked row can be reversed today.",
 			live:  []string{"locked_through"},
-			cells: map[string]cell{"locked_through": func(d *desk, lock map[string]any) display {
-				if through := textOf(lock["locked_through"]); through != "" {
-					return display{Text: d.lang.tf("The books are locked through %s.", d.lang.day(through))}
-				}
-				return display{Text: d.lang.t("Nothing is locked.")}
-			}},
+			cells: "lock",
 			each: []action{{
 				operation: "set-books-lock", button: "Move the lock", did: "lock", because: "Required to unlock days.",
 				fields: []string{"locked_through"},
@@ -114,7 +104,7 @@ func settingsResources() []*resource {
 		},
 		{
 			base: settings, word: "metal", title: "Metal", single: true, get: "get-books-metal", columns: []string{"metal"},
-			live: []string{"metal"}, cells: map[string]cell{},
+			live: []string{"metal"}, cells: "metal",
 			each: []action{{operation: "set-books-metal", button: "Change", did: "changed", edit: true}},
 		},
 		periodResource(),
@@ -143,13 +133,8 @@ func (v *visit) themes() []choice {
 	return chosen(all, cookieOf(v.r, themeCookie))
 }
 
-func (d *desk) memberName(m map[string]any) display {
-	one := display{Text: cmp.Or(fullName(m), textOf(m["email"])), Link: d.of.address("", idOf(m))}
-	if idOf(m) == d.who.ID {
-		one.Text += " · " + d.lang.t("You")
-	}
-	return one
-}
+// IsSelf reports whether an id is the visitor's.
+func (v *visit) IsSelf(id string) bool { return id == v.who.ID }
 
 // afterRemoval redirects a member who has left to the first page: such a member may no longer read the members' page.
 func (d *desk) afterRemoval(map[string]any) string {
@@ -159,19 +144,10 @@ func (d *desk) afterRemoval(map[string]any) string {
 	return d.of.address("", "")
 }
 
-// ended reports whether an API key was revoked or has expired.
-func (d *desk) ended(key map[string]any) bool {
+// Ended reports whether an API key was revoked or has expired.
+func (d *desk) Ended(key map[string]any) bool {
 	until, err := time.Parse(time.RFC3339, textOf(key["expires_at"]))
 	return key["revoked_at"] != nil || err == nil && !d.Now().Before(until)
-}
-
-// newKey shows a created key. The response to a form that was sent again has no key.
-func (d *desk) newKey(made map[string]any) display {
-	if made["key"] == nil {
-		return display{Text: d.lang.t("This key was made before, and shown then. Revoke it and make another one if you do not have it.")}
-	}
-	ends := d.shown("expires_at", nil, made["expires_at"])
-	return display{Pairs: []display{{Label: d.lang.t("Copy it now. It is not shown again."), Copy: textOf(made["key"])}, ends}}
 }
 
 // areas are the areas of permissions, in display order.

@@ -11,18 +11,7 @@ func transferResource() *resource {
 		base: Path, word: "transfers", title: "Transfers", list: "list-unpaired-rows", flat: true, refs: map[string]string{"from": "", "to": ""},
 		about:   "What moves from one account to another is two rows that name each other. Below are the rows that name no other.",
 		columns: []string{"date", "account", "received", "given"},
-		cells: map[string]cell{
-			"date": func(d *desk, r map[string]any) display {
-				line := d.lang.entered(r)
-				return display{Text: d.lang.day(line.Date), Link: line.Link}
-			},
-			"account": func(d *desk, r map[string]any) display {
-				line := d.lang.entered(r)
-				return display{Text: line.Account, Link: line.AccountLink}
-			},
-			"received": func(d *desk, r map[string]any) display { return display{Lines: d.lang.entered(r).Received} },
-			"given":    func(d *desk, r map[string]any) display { return display{Lines: d.lang.entered(r).Given} },
-		},
+		cells:   "transfers",
 		actions: []action{
 			{
 				operation: "post-transfer", button: "Post a transfer", did: "added", preview: (*desk).sayTransfer, starts: startsToday,

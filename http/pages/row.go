@@ -46,7 +46,7 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 	case len(versions) == 0:
 		return page{}
 	}
-	shown.Row, shown.Revision, shown.Date = v.lang.lineOf(kind, row), plain(row["revision"]), v.day()
+	shown.Row, shown.Revision, shown.Date = v.lang.lineOf(kind, row), plain(row["revision"]), v.Today()
 	if status == http.StatusPreconditionFailed && body != nil {
 		shown.Theirs = v.lang.recordDifferences(row, body)
 	}

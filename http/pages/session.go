@@ -338,6 +338,12 @@ func (v *visit) goInto(workspace uuid.UUID) page {
 	return v.keeping(s, Path+"/?done=workspace")
 }
 
+// Token returns the token of the visitor's forms.
+func (v *visit) Token() string { return v.session.Token }
+
+// IsHere reports whether the visitor is in a workspace.
+func (v *visit) IsHere(workspace string) bool { return workspace == v.who.Workspace.String() }
+
 // within returns the address if it is a page of this package, otherwise that of the first page.
 func within(next string) string {
 	u, err := url.Parse(next)

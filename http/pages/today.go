@@ -58,7 +58,7 @@ type todayPage struct {
 // today shows who owes what, and the rows of today.
 func (v *visit) today() page {
 	past := v.past()
-	shown := todayPage{Day: v.day(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
+	shown := todayPage{Day: v.Today(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
 	if shown.AsOf != "" {
 		shown.Day = shown.AsOf
 	}
