@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -12,60 +11,12 @@ import (
 	"bahi/domain/actor"
 )
 
-// trailPage is the content of the audit trail of the ledgers.
-type trailPage struct {
-	From, To string
-	Members  []choice
-	Files    string      // address of the files, without the format parameter
-	Changes  []trailLine // the newest first
-	Moved    []map[string]any
-	More     bool // the page omits changes of the period; the files have all
-	Wrong    []string
-}
-
 // trailLine is a change with the changed fields.
 type trailLine struct {
 	change
 
 	Account, Kind, Link, Date string
 	Whole                     bool // the lines are the whole record, not the differences
-}
-
-const (
-	trailDays    = 31
-	trailChanges = 300
-)
-
-// trail shows the changes of a period.
-func (v *visit) trail() page {
-	var shown trailPage
-	shown.From, shown.To, shown.More = v.period(trailDays)
-	query, user := url.Values{"from": {shown.From}, "to": {shown.To}}, v.r.URL.Query().Get("user")
-	if user != "" {
-		query.Set("user", user)
-	}
-	if v.who.Permissions.Operator {
-		query.Set("workspace", v.who.Workspace.String())
-	}
-	files := maps.Clone(query)
-	if asked := v.r.URL.Query().Get("from"); asked != "" {
-		files.Set("from", asked)
-	}
-	shown.Files = v.address("read-trail", request{query: files}).String()
-	name := v.actor()
-	shown.Members = v.memberChoices(user)
-	var trail struct{ Changes, Restatements []map[string]any }
-	var status int
-	shown.Wrong, status = v.asked("read-trail", request{query: query}, &trail)
-	shown.Moved = trail.Restatements
-	for _, c := range slices.Backward(trail.Changes) {
-		if len(shown.Changes) == trailChanges {
-			shown.More = true
-			break
-		}
-		shown.Changes = append(shown.Changes, v.trailLine(c, name))
-	}
-	return page{template: "audit", title: "Trail", status: status, body: shown}
 }
 
 // memberChoices returns the workspace's members as choices. It returns none if the visitor lacks the permission to read them.

@@ -17,8 +17,8 @@ var kinds = []choice{
 	{"karigar", "Karigar", false}, {"polisher", "Polisher", false},
 }
 
-// chosen returns choices of which one is chosen.
-func chosen(all []choice, value string) []choice {
+// choosing returns choices of which one is chosen.
+func choosing(all []choice, value string) []choice {
 	all = slices.Clone(all)
 	for i := range all {
 		all[i].Chosen = all[i].Value == value
@@ -48,9 +48,12 @@ func (v *visit) kind() string {
 func (v *visit) Today() string { return v.Now().In(v.Zone).Format(time.DateOnly) }
 
 // past returns the requested time in the past: as_of is a date, known_at a position or a time.
-func (v *visit) past() url.Values {
+func (v *visit) past() url.Values { return v.chosen("as_of", "known_at") }
+
+// chosen returns those of some parameters of the address that have values.
+func (v *visit) chosen(names ...string) url.Values {
 	query := url.Values{}
-	for _, name := range []string{"as_of", "known_at"} {
+	for _, name := range names {
 		if value := v.r.URL.Query().Get(name); value != "" {
 			query.Set(name, value)
 		}
@@ -91,7 +94,7 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 		shown.Kind = q.Get("kind")
 	}
 	shown.New = shown.Wrong != "" || q.Get("new") != ""
-	shown.Kinds = chosen(kinds, shown.Kind)
+	shown.Kinds = choosing(kinds, shown.Kind)
 	number := v.number()
 	accounts, total, refused := v.accountsNamed(shown.Query, shown.Kind, number, accountsShown)
 	if refused != nil {
@@ -183,21 +186,21 @@ func (l language) lineOf(kind string, row map[string]any) rowLine {
 
 // accountPage is the content of the page of an account.
 type accountPage struct {
-	Account       map[string]any
-	Link          string
-	Rows          []rowLine
-	Newer, Older  string // addresses of pages, "": none
-	AsOf, KnownAt string
-	Fields        []field
-	About         []field // of the account: its name and its metal
-	Side          string
-	Settle        bool   // a balance is not zero
-	Since         string // first day of the statement since the last settlement
-	Open          bool   // the form has values, so narrow screens show it too
-	Undo          string // the row added last
-	Wrong         []string
-	Preview       *preview
-	Key           string // Idempotency-Key of the refused form
+	Account      map[string]any
+	Link         string
+	Rows         []rowLine
+	Newer, Older string // addresses of pages, "": none
+	Past         url.Values
+	Fields       []field
+	About        []field // of the account: its name and its metal
+	Side         string
+	Settle       bool   // a balance is not zero
+	Since        string // first day of the statement since the last settlement
+	Open         bool   // the form has values, so narrow screens show it too
+	Undo         string // the row added last
+	Wrong        []string
+	Preview      *preview
+	Key          string // Idempotency-Key of the refused form
 
 	newest map[string]any // row that counts
 }
@@ -209,10 +212,10 @@ func (v *visit) account() page {
 // showAccount shows an account and the form for a new row, with the body and faults of a refused one.
 func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[string]string, status int) page {
 	kind := v.kind()
-	id, past := v.r.PathValue("id"), v.past()
+	id := v.r.PathValue("id")
 	of := v.accountOf(kind, id)
 	shown.Account, shown.Link = of, accountPath(kind, id)
-	shown.AsOf, shown.KnownAt = past.Get("as_of"), past.Get("known_at")
+	shown.Past = v.past()
 	shown.Rows = v.newestRows(kind, id, &shown)
 	shown.Settle = kind != "bank" && slices.ContainsFunc(v.lang.balancesOf(kind, of), func(b balance) bool { return b.Class != "settled" })
 	shown.Open, shown.Side = len(body) > 0 || status != 0, cmp.Or(v.r.FormValue("side"), "in")

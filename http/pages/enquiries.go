@@ -51,12 +51,7 @@ var unanswered = inStatus("pending", "lost")
 func contacted(map[string]any) any { return map[string]any{"status": "contacted"} }
 
 // spam returns the query for enquiries marked as spam, which the list hides by default.
-func (v *visit) spam() url.Values {
-	if v.r.URL.Query().Get("spam") == "true" {
-		return url.Values{"spam": {"true"}}
-	}
-	return nil
-}
+func (v *visit) spam() url.Values { return v.chosen("spam") }
 
 func (v *visit) buyer(e map[string]any) string {
 	return cmp.Or(textOf(e["user_name"]), v.lang.t("Erased person"))

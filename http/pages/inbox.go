@@ -17,20 +17,11 @@ const (
 
 // inboxPage is the content of the inbox: the list of conversations, and one of them.
 type inboxPage struct {
-	Statuses     []choice
 	Kept         url.Values // query that filters the list
 	People       []map[string]any
 	Open         string // id of the contact whose conversation is open
 	Newer, Older string // addresses
 	Talk         *talk  // nil: none is open
-}
-
-// statuses returns the statuses of conversations, and marks the chosen one.
-func statuses(now string) (all []choice) {
-	for _, status := range []string{"open", "pending", "resolved"} {
-		all = append(all, choice{status, wordOf(status), status == now})
-	}
-	return all
 }
 
 // filter returns the query that filters the list. A form keeps it in its page's address.
@@ -68,7 +59,7 @@ func (v *visit) inbox() page {
 // people returns the conversations, newest first. A search also finds contacts without a conversation.
 func (v *visit) people(open string) inboxPage {
 	kept := v.filter()
-	shown := inboxPage{Kept: kept, Open: open, Statuses: statuses(kept.Get("status"))}
+	shown := inboxPage{Kept: kept, Open: open}
 	number, _ := strconv.Atoi(kept.Get("page")) // 0 without one
 	number = max(number, 1)
 	query := url.Values{"sort": {"recent"}, "limit": {strconv.Itoa(peopleShown)}, "page": {strconv.Itoa(number)}}
@@ -95,11 +86,11 @@ func (v *visit) contactName(c map[string]any) string {
 // talk is a conversation with a contact.
 type talk struct {
 	Contact  map[string]any
-	Consent  string
-	Messages []map[string]any // with "said", see [visit.say]
-	ReadTo   string           // id of the contact's newest message, if unread
-	Earlier  string           // address
-	Past     bool             // the newest messages are not shown
+	Writer   func(by string) string // returns the name of a sender
+	Messages []map[string]any
+	ReadTo   string // id of the contact's newest message, if unread
+	Earlier  string // address
+	Past     bool   // the newest messages are not shown
 	Channels []choice
 	Fields   []field // of a message
 	Ready    []ready
@@ -135,33 +126,17 @@ func (v *visit) showTalk(tried attempt) page {
 	var c map[string]any
 	v.read("get-messaging-contact", request{vars: []string{id}}, &c)
 	shown := v.people(id)
-	t := &talk{Contact: c, Wrong: tried.wrong, Closed: tried.closed}
-	name := v.writer(v.contactName(c))
-	t.Consent, shown.Talk = v.consent(c, name), t
-	messages := v.messages(t, id, name)
+	t := &talk{Contact: c, Writer: v.writer(v.contactName(c)), Wrong: tried.wrong, Closed: tried.closed}
+	shown.Talk = t
+	messages := v.messages(t, id)
 	if v.permissions()["messaging:write"] && !t.Past {
 		v.writing(t, messages, tried)
 	}
 	return page{template: "inbox", title: v.contactName(c), status: tried.status, body: shown}
 }
 
-// consent describes whether and since when the contact has opted in.
-func (v *visit) consent(c map[string]any, name func(string) string) string {
-	words := v.lang.t("Does not agree to messages")
-	if c["optIn"] == true {
-		words = v.lang.t("Agrees to messages")
-	}
-	if at := textOf(c["optInAt"]); at != "" {
-		words += " · " + v.lang.moment(at, v.Zone)
-	}
-	if by := textOf(c["optInBy"]); by != "" {
-		words += " · " + name(by)
-	}
-	return words + around(" · ", textOf(c["optInEvidence"]), "")
-}
-
 // messages adds a part of the conversation, and returns it as the API does.
-func (v *visit) messages(t *talk, id string, name func(string) string) []map[string]any {
+func (v *visit) messages(t *talk, id string) []map[string]any {
 	query := url.Values{"limit": {strconv.Itoa(messagesShown + 1)}}
 	if before := v.r.URL.Query().Get("before"); before != "" {
 		query.Set("before", before)
@@ -173,10 +148,8 @@ func (v *visit) messages(t *talk, id string, name func(string) string) []map[str
 		all = all[:messagesShown]
 		t.Earlier = withQuery(withQuery(talkPath(id), v.filter()), url.Values{"before": {textOf(all[messagesShown-1]["id"])}})
 	}
-	for _, m := range slices.Backward(all) {
-		v.say(m, name)
-		t.Messages = append(t.Messages, m)
-	}
+	t.Messages = slices.Clone(all)
+	slices.Reverse(t.Messages)
 	heard := func(m map[string]any) bool { return m["direction"] == "in" && m["type"] != "reaction" }
 	if newest := slices.IndexFunc(all, heard); newest >= 0 && nonzero(t.Contact["unread"]) != nil && !t.Past {
 		t.ReadTo = textOf(all[newest]["id"])

@@ -1,38 +1,15 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 )
 
-// say adds to an API message its text for people: "said" has the kind, the file, whether the page shows it, and the state.
-func (v *visit) say(m map[string]any, name func(string) string) {
-	said := map[string]any{"by": name(textOf(m["by"]))}
-	if kind := textOf(m["type"]); kind != "text" && kind != "template" {
-		said["kind"] = labelOf(kind)
-	}
-	if file := textOf(m["mediaUrl"]); file != "" {
-		file, own := v.relative(file)
-		said["file"], said["picture"] = file, own && said["kind"] == "Image"
-	}
-	if m["direction"] == "out" {
-		said["state"] = v.lang.t(english["delivery"][textOf(m["status"])])
-		if failed := inner(m, "error"); failed != nil {
-			said["state"] = textOf(said["state"]) + ": " + v.lang.t(reasonOf(textOf(failed["code"]), textOf(failed["title"])))
-		}
-	}
-	m["said"] = said
-}
-
 // reasonOf returns the display text of a code, or the network's own text.
-func reasonOf(code, title string) string {
-	if words, known := english["reasons"][code]; known {
-		return words
-	}
-	return title
-}
+func reasonOf(code, title string) string { return cmp.Or(english["reasons"][code], title) }
 
 // writer returns a function that returns the name of a message's sender.
 func (v *visit) writer(contact string) func(string) string {

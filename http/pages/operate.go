@@ -28,23 +28,10 @@ func operateSections(*visit) (all []place) {
 	return all
 }
 
-// operatePage is the content of the first page of operators.
-type operatePage struct {
-	Sections                []place
-	Said, Tone              string // text of the state, and its CSS class
-	Needs                   []choice
-	Facts                   []display
-	Projections, Workspaces *listPage
-}
-
-// operateNeeds has the text and the address of each condition that needs an operator.
-var operateNeeds = []struct{ what, Label, link string }{
-	{what: "parked", Label: "Stopped at an event", link: "/parked"},
-	{what: "differs", Label: "Rebuilds that differ and wait for you", link: "/projections"},
-	{what: "discarded", Label: "Jobs that were given up", link: "/jobs?state=discarded"},
-	{what: "webhooks", Label: "Calls of providers that could not be handled", link: "/webhooks?verdict=parked"},
-	{what: "retryable", Label: "Jobs that failed and are tried again", link: "/jobs?state=retryable"},
-	{what: "paused", Label: "Paused projections and rebuilds", link: "/projections"},
+// needPaths are the pages of the conditions that need an operator, below the first one.
+var needPaths = map[string]string{
+	"parked": "/parked", "differs": "/projections", "discarded": "/jobs?state=discarded", "webhooks": "/webhooks?verdict=parked",
+	"retryable": "/jobs?state=retryable", "paused": "/projections",
 }
 
 // operate shows the conditions that need an operator.
@@ -52,37 +39,12 @@ func (v *visit) operate() page {
 	if !v.who.Permissions.Operator {
 		return v.deny(api.ErrNotPermitted)
 	}
-	var s map[string]any
-	v.read("get-status", request{}, &s)
-	b := operatePage{Sections: operateSections(v), Said: v.lang.t("All is well."), Tone: "done"}
-	needs := entriesOf(s["needs"])
-	if len(needs) > 0 {
-		b.Said, b.Tone = v.lang.t("This needs you:"), "warn"
-	}
-	for _, n := range needs {
-		for _, known := range operateNeeds {
-			if known.what == n["what"] {
-				b.Needs = append(b.Needs, choice{Value: operatePath + known.link, Text: v.lang.t(known.Label) + ": " + unsigned(n["count"], 0)})
-			}
-		}
-	}
-	b.Facts = []display{
-		{Label: v.lang.t("Newest event"), Text: unsigned(s["head"], 0), Link: operatePath + "/events"},
-		{Label: v.lang.t("Recorded"), Moment: textOf(s["recorded_at"])},
-	}
-	for _, state := range []string{"available", "scheduled", "running", "retryable", "discarded"} {
-		if count := unsigned(inner(s, "jobs")[state], 0); count != "" {
-			text := count + " · " + v.lang.t(wordOf(state))
-			b.Facts = append(b.Facts, display{Label: v.lang.t("Jobs"), Text: text, Link: operatePath + "/jobs?state=" + state})
-		}
-	}
-	if kept := nonzero(inner(s, "outbox")["mail"]); kept != nil {
-		text := v.lang.tf("%s not sent: no SMTP_URL", unsigned(kept, 0))
-		b.Facts = append(b.Facts, display{Label: v.lang.t("Mails"), Text: text, Link: operatePath + "/outbox?port=mail"})
-	}
-	b.Projections = v.desk(projectionResource(), false).table(rowsListed)
-	b.Workspaces = v.desk(workspaceResource(), false).table(5)
-	return page{template: "operate", title: "Operate", body: b}
+	var status map[string]any
+	v.read("get-status", request{}, &status)
+	return page{template: "operate", title: "Operate", body: map[string]any{
+		"Sections": operateSections(v), "Status": status,
+		"Projections": v.desk(projectionResource(), false).table(rowsListed), "Workspaces": v.desk(workspaceResource(), false).table(5),
+	}}
 }
 
 // table returns the first records of a list.

@@ -130,7 +130,7 @@ func (d *desk) about(me map[string]any) any { return map[string]any{"Me": me, "T
 
 func (v *visit) themes() []choice {
 	all := []choice{{Value: "auto", Text: "As the system"}, {Value: "light", Text: "Light"}, {Value: "dark", Text: "Dark"}}
-	return chosen(all, cookieOf(v.r, themeCookie))
+	return choosing(all, cookieOf(v.r, themeCookie))
 }
 
 // IsSelf reports whether an id is the visitor's.

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"net/url"
-	"strings"
 )
 
 // transferResource is the page of transfers: the form of a transfer, and the rows that are not paired.
@@ -51,23 +50,4 @@ func (v *visit) anyRow() page {
 	var row map[string]any
 	v.read("find-row", request{vars: []string{v.r.PathValue("row")}}, &row)
 	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(v.r.PathValue("row"))}
-}
-
-// trialBalancePage is the content of the trial balance.
-type trialBalancePage struct {
-	Company, AsOf, KnownAt string
-	Files, Unpaired        string // addresses; Files lacks the value of the parameter format
-	Balance                map[string]any
-	Wrong                  []string
-}
-
-func (v *visit) trialBalance() page {
-	past := v.past()
-	b := trialBalancePage{Company: v.company(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
-	var status int
-	b.Wrong, status = v.asked("get-trial-balance", request{query: past}, &b.Balance)
-	b.Unpaired = Path + "/transfers?" + past.Encode()
-	past.Set("format", "")
-	b.Files = strings.TrimSuffix(v.address("get-trial-balance", request{query: past}).String(), "format=")
-	return page{template: "trial-balance", title: "Trial balance", status: status, body: b}
 }

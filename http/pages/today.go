@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -44,49 +43,21 @@ func (v *visit) toDo() (waiting []todo) {
 	return waiting
 }
 
-// todayPage is the content of the first page.
-type todayPage struct {
-	Day           string
-	AsOf, KnownAt string // for an earlier state
-	ToDo          []todo
-	Owed          []map[string]any // a summary of each kind of accounts
-	None          bool             // the workspace has no accounts
-	Rows          []map[string]any
-	Wrong         []string
-}
-
-// today shows who owes what, and the rows of today.
+// today shows who owes what, and the rows of today or the state of an earlier time.
 func (v *visit) today() page {
-	past := v.past()
-	shown := todayPage{Day: v.Today(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
-	if shown.AsOf != "" {
-		shown.Day = shown.AsOf
-	}
+	past, query := v.past(), v.past()
+	body := map[string]any{"Past": past, "Day": cmp.Or(past.Get("as_of"), v.Today())}
 	if len(past) == 0 {
-		shown.ToDo = v.toDo()
-	}
-	if !v.permissions()["ledger:read"] {
-		return page{template: "today", title: "Today", body: shown}
-	}
-	var summary struct {
-		Kinds []map[string]any
-		Day   struct{ Newest []map[string]any }
-	}
-	query := maps.Clone(past)
-	if len(past) == 0 {
+		body["ToDo"] = v.toDo()
 		query.Set("newest", strconv.Itoa(rowsShown))
 	}
-	_, refused := v.ask("get-books-summary", request{query: query}, &summary)
-	switch {
-	case refused != nil && len(past) > 0:
-		shown.Wrong = []string{detail(refused)}
-		return page{template: "today", title: "Today", status: refused.Status, body: shown}
-	case refused != nil:
-		return v.deny(refused)
+	status := 0
+	if v.permissions()["ledger:read"] {
+		var summary map[string]any
+		body["Wrong"], status = v.asked("get-books-summary", request{query: query}, &summary)
+		body["Summary"] = summary
 	}
-	shown.Owed, shown.Rows = summary.Kinds, summary.Day.Newest
-	shown.None = !slices.ContainsFunc(shown.Owed, func(o map[string]any) bool { return plain(o["accounts"]) != "0" })
-	return page{template: "today", title: "Today", body: shown}
+	return page{template: "today", title: "Today", status: status, body: body}
 }
 
 // owings returns the amounts that are not zero.
