@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -15,14 +14,15 @@ const docsPath = "/docs"
 
 // docsPage is the content of a page of the documentation: the list, an operation or a guide.
 type docsPage struct {
+	*manual
+
 	Shell     string // commands that set the variables of the others
 	Query     string
-	Tags      []docsGroup // all, for the menu
 	Groups    []docsGroup // of the list
 	Guides    []*guide    // of the list
 	Sections  []docsSection
 	Guide     *guide
-	Operation *described
+	Operation *operation
 	Curl      string
 	Try       *docsTry
 }
@@ -33,6 +33,12 @@ type docsSection struct {
 	section
 }
 
+// Tags returns the groups of the menu.
+func (m *manual) Tags() []docsGroup { return m.tags }
+
+// Meaning returns the meaning of an error status.
+func (m *manual) Meaning(status string) meaning { return m.meanings[status] }
+
 const (
 	maxSections = 30 // of guides that a search shows
 	maxWords    = 8  // of a search; further words are ignored
@@ -40,7 +46,7 @@ const (
 
 func (v *visit) docs() page {
 	m := v.guideBook()
-	shown := docsPage{Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Tags: m.tags, Groups: m.tags, Guides: m.guides}
+	shown := docsPage{manual: m, Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Groups: m.tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
 		words = words[:min(len(words), maxWords)]
 		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
@@ -58,11 +64,6 @@ func (v *visit) guideBook() *manual {
 	return m
 }
 
-// shell returns the commands that set the variables of the other commands.
-func (v *visit) shell() string {
-	return "BAHI=" + strings.TrimSuffix(v.PublicURL, "/") + "\nKEY=bahi_…"
-}
-
 // find returns the operations that contain all words, by tag. Operations with the words in their names form the first group.
 func (m *manual) find(words []string) (found []docsGroup) {
 	named := docsGroup{Name: "Best matches", ID: "best"}
@@ -71,7 +72,7 @@ func (m *manual) find(words []string) (found []docsGroup) {
 		for _, o := range tag.Operations {
 			switch {
 			case hasAll(o.title, words):
-				if !slices.Contains(named.Operations, o) {
+				if !slices.Contains(named.Operations, o) { // an operation may have several tags
 					named.Operations = append(named.Operations, o)
 				}
 			case hasAll(o.words, words):
@@ -108,7 +109,7 @@ func (v *visit) docsGuide() page {
 	m := v.guideBook()
 	for _, g := range m.guides {
 		if g.Name == v.r.PathValue("name") {
-			return page{template: "docs", title: g.Title, body: docsPage{Tags: m.tags, Guide: g}}
+			return page{template: "docs", title: g.Title, body: docsPage{manual: m, Guide: g}}
 		}
 	}
 	return v.deny(errNoPage)
@@ -124,21 +125,30 @@ type docsTry struct {
 	Dry             bool
 }
 
-func (v *visit) docsOperation() page { return v.showOperation(nil, nil, docsTry{}) }
+func (v *visit) docsOperation() page {
+	o := v.documented()
+	return v.showOperation(o, docsTry{}, o.samples(v.who.Workspace.String()), o.Example, nil)
+}
 
-// showOperation shows an operation, with the values and errors of a call.
-func (v *visit) showOperation(in *request, faults map[string]string, try docsTry) page {
-	m := v.guideBook()
-	o, known := m.operations[v.r.PathValue("operation")]
+// documented returns the operation of the page.
+func (v *visit) documented() *operation {
+	d, err := v.document()
+	v.deny(err)
+	o, known := d[v.r.PathValue("operation")]
 	if !known {
-		return v.deny(errNoPage)
+		v.deny(errNoPage)
+		return &operation{}
 	}
-	shown := docsPage{Shell: v.shell(), Tags: m.tags, Operation: o, Curl: o.curl(v.who.Workspace.String())}
+	return o
+}
+
+// showOperation shows an operation and the form of a call, with its values and errors.
+func (v *visit) showOperation(o *operation, try docsTry, address map[string]any, body any, faults map[string]string) page {
+	shown := docsPage{
+		manual: v.guideBook(), Operation: o, Curl: o.curl(v.who.Workspace.String()),
+		Shell: "BAHI=" + strings.TrimSuffix(v.PublicURL, "/") + "\nKEY=bahi_…",
+	}
 	if v.who.Type != "" && !o.Raw {
-		address, body := o.samples(v.who.Workspace.String()), o.Example
-		if in != nil {
-			address, body = o.given(*in), in.body
-		}
 		try.Address = o.address().fields(ofAddress, address, faults, 0)
 		if o.Body != nil {
 			try.Fields = o.Body.fields("", body, faults, 1)
@@ -153,25 +163,24 @@ func (v *visit) showOperation(in *request, faults map[string]string, try docsTry
 const ofAddress = "of-address"
 
 // address returns the schema of a call's path variables, query parameters and headers.
-func (d *described) address() *schema {
+func (o *operation) address() *schema {
 	s := &schema{Kind: "group"}
-	for _, p := range d.Params {
+	for _, p := range o.Params {
 		s.Properties = append(s.Properties, p.property)
 	}
-	if d.Match {
+	if o.Match {
 		s.Properties = append(s.Properties, property{"revision", &schema{Kind: "text"}})
 	}
-	inBody := d.Body != nil && slices.ContainsFunc(d.Body.Properties, func(p property) bool { return p.Name == "reason" })
-	if d.Method != http.MethodGet && !inBody {
+	if o.Method != http.MethodGet && (o.Body == nil || o.Body.of("reason") == nil) {
 		s.Properties = append(s.Properties, property{"reason", &schema{Kind: "text"}})
 	}
 	return s
 }
 
 // samples returns the values of the path's variables and of required parameters for a first call.
-func (d *described) samples(workspace string) map[string]any {
+func (o *operation) samples(workspace string) map[string]any {
 	values := map[string]any{}
-	for _, p := range d.Params {
+	for _, p := range o.Params {
 		if p.In == "path" || p.Required {
 			values[p.Name] = p.sample(workspace)
 		}
@@ -179,27 +188,7 @@ func (d *described) samples(workspace string) map[string]any {
 	return values
 }
 
-// given returns the values of the path's variables and the parameters of a request.
-func (d *described) given(in request) map[string]any {
-	values := map[string]any{"revision": in.match, "reason": in.reason}
-	for i, name := range d.variables() {
-		values[name] = in.vars[i]
-	}
-	for name := range in.query {
-		values[name] = in.query.Get(name)
-	}
-	return values
-}
-
-var variable = regexp.MustCompile(`\{([^}]+)\}`)
-
-// variables returns the names of the path's variables, in order.
-func (d *described) variables() (names []string) {
-	for _, m := range variable.FindAllStringSubmatch(d.Path, -1) {
-		names = append(names, m[1])
-	}
-	return names
-}
+var variable = regexp.MustCompile(`\{[^}]+\}`)
 
 const maxAnswer = 64 << 10 // maximum bytes of a response that the page shows
 
@@ -208,74 +197,65 @@ func (v *visit) tryOperation() page {
 	if v.who.Type == "" {
 		return page{redirect: v.signInPath()}
 	}
-	m := v.guideBook()
-	o, known := m.operations[v.r.PathValue("operation")]
-	if !known || o.Raw {
+	o := v.documented()
+	if o.Raw {
 		return v.deny(errNoPage)
 	}
-	in := o.fill(v)
+	in, values := v.called(o)
 	if o.Method == http.MethodGet && !o.inJSON() { // the browser opens the address with its session cookie
 		return page{redirect: v.address(o.ID, in).RequestURI()}
 	}
 	out, refused := v.ask(o.ID, in, nil)
 	try := docsTry{
-		Key: in.key, Status: out.Status, Meaning: http.StatusText(out.Status), Answer: string(out.Body),
-		Dry: in.dry && refused == nil,
+		Status: out.Status, Meaning: http.StatusText(out.Status), Answer: indent(out.Body), Dry: in.dry && refused == nil,
 	}
-	if try.Dry || refused == nil {
-		try.Key = "" // the next call needs a new key
+	if refused != nil {
+		try.Key = in.key // the call after a success needs a new key
 	}
-	var value any
-	switch {
-	case json.Valid(out.Body) && decode(out.Body, &value) == nil:
-		try.Answer = indentedJSON(value)
-	case !utf8.Valid(out.Body):
+	if !utf8.Valid(out.Body) {
 		try.Answer = ""
 	}
 	if len(try.Answer) > maxAnswer {
 		try.Answer = strings.ToValidUTF8(try.Answer[:maxAnswer], "") + "…"
 	}
-	return v.showOperation(&in, refused.faults(), try)
+	return v.showOperation(o, try, values, in.body, refused.faults())
 }
 
-// fill returns the request of a posted form.
-func (d *described) fill(v *visit) request {
+// called returns the request of a posted form, and its values outside the body.
+func (v *visit) called(o *operation) (in request, values map[string]any) {
 	form := v.r.PostForm
-	outer := (&schema{Properties: []property{{ofAddress, d.address()}}}).read(form, false)
-	values, _ := outer[ofAddress].(map[string]any)
-	in := request{
+	values, _ = (&schema{Properties: []property{{ofAddress, o.address()}}}).read(form, false)[ofAddress].(map[string]any)
+	in = request{
 		query: url.Values{}, key: form.Get("key"), match: textOf(values["revision"]), reason: textOf(values["reason"]),
 		dry: form.Get("dry") != "",
 	}
-	for _, p := range d.Params {
+	for _, p := range o.Params {
 		value, given := values[p.Name]
-		_, several := value.([]any)
-		switch {
-		case p.In == "path" || !given:
-		case several:
-			in.query.Set(p.Name, strings.Join(textsOf(value), ","))
-		default:
+		if _, several := value.([]any); several {
+			value = strings.Join(textsOf(value), ",")
+		}
+		if p.In == "query" && given {
 			in.query.Set(p.Name, textOf(value))
 		}
 	}
-	for _, name := range d.variables() {
-		in.vars = append(in.vars, textOf(values[name]))
+	for _, name := range variable.FindAllString(o.Path, -1) {
+		in.vars = append(in.vars, textOf(values[strings.Trim(name, "{}")]))
 	}
-	if d.Body == nil {
-		return in
+	if o.Body == nil {
+		return in, values
 	}
-	in.body = d.Body.read(form, false)
-	for _, p := range d.Body.Properties {
+	in.body = o.Body.read(form, false)
+	for _, p := range o.Body.Properties {
 		if p.Kind == "file" {
 			in.files = append(in.files, v.files(p.Name)...)
 		}
 	}
-	return in
+	return in, values
 }
 
 // inJSON reports whether the operation returns JSON or no body.
-func (d *described) inJSON() bool {
-	return !slices.ContainsFunc(d.Answers, func(a answer) bool {
+func (o *operation) inJSON() bool {
+	return !slices.ContainsFunc(o.Answers, func(a answer) bool {
 		return len(a.Kinds) > 0 && !slices.Equal(a.Kinds, []string{"application/json"}) || a.Status >= "300"
 	})
 }

@@ -57,10 +57,10 @@ var sampleFiles = map[string]string{
 
 // curl returns a command that calls the operation with the example's path and body. The command reads the server's address from the
 // shell variable BAHI, and an API key from KEY.
-func (d *described) curl(workspace string) string {
-	values, query := d.samples(workspace), url.Values{}
-	path := variable.ReplaceAllStringFunc(d.Path, func(name string) string { return url.PathEscape(textOf(values[strings.Trim(name, "{}")])) })
-	for _, p := range d.Params {
+func (o *operation) curl(workspace string) string {
+	values, query := o.samples(workspace), url.Values{}
+	path := variable.ReplaceAllStringFunc(o.Path, func(name string) string { return url.PathEscape(textOf(values[strings.Trim(name, "{}")])) })
+	for _, p := range o.Params {
 		if p.In == "query" && p.Required {
 			query.Set(p.Name, textOf(values[p.Name]))
 		}
@@ -69,47 +69,44 @@ func (d *described) curl(workspace string) string {
 		path += "?" + query.Encode()
 	}
 	words := []string{"curl -sS"}
-	if d.Method != http.MethodGet {
-		words[0] += " -X " + d.Method
+	if o.Method != http.MethodGet {
+		words[0] += " -X " + o.Method
 	}
-	words[0] += d.output() + ` "$BAHI` + path + `"`
-	if !d.Public {
+	words[0] += o.output() + ` "$BAHI` + path + `"`
+	if !o.Public {
 		words = append(words, `-H "Authorization: Bearer $KEY"`)
 	}
 	switch {
-	case d.Raw:
+	case o.Raw:
 		words = append(words, `-H "Content-Type: application/octet-stream"`, "--data-binary '{}'")
-	case d.Files:
-		example, _ := d.Example.(map[string]any)
-		for _, p := range d.Body.Properties {
+	case o.Files:
+		example, _ := o.Example.(map[string]any)
+		for _, p := range o.Body.Properties {
 			switch value := textOf(example[p.Name]); {
 			case p.Kind == "file":
-				words = append(words, "-F "+quoted(p.Name+"=@"+cmp.Or(sampleFiles[d.ID], "page.png")))
+				words = append(words, "-F "+quoted(p.Name+"=@"+cmp.Or(sampleFiles[o.ID], "page.png")))
 			case value == "" && p.Required && p.Kind == "whole": // an id
 				words = append(words, "-F "+quoted(p.Name+"=1"))
 			case value != "":
 				words = append(words, "-F "+quoted(p.Name+"="+value))
 			}
 		}
-	case d.Body != nil:
-		body, err := json.Marshal(d.Example)
-		if err != nil || d.Example == nil {
-			body = []byte("{}")
+	case o.Body != nil:
+		body := cmp.Or(compact(o.Example), "{}")
+		if len(body) > 72 {
+			body = indent([]byte(body))
 		}
-		if text := string(body); len(text) > 72 {
-			body = []byte(indentedJSON(d.Example))
-		}
-		words = append(words, `-H "Content-Type: application/json"`, "-d "+quoted(string(body)))
+		words = append(words, `-H "Content-Type: application/json"`, "-d "+quoted(body))
 	}
 	return strings.Join(words, " \\\n  ")
 }
 
 // output returns curl's options for the response: no buffering for a stream, and a file on disk for a binary.
-func (d *described) output() string {
+func (o *operation) output() string {
 	endings := map[string]string{
 		"application/pdf": "pdf", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx", "image/png": "png",
 	}
-	for _, a := range d.Answers {
+	for _, a := range o.Answers {
 		if slices.Contains(a.Kinds, "text/event-stream") {
 			return " -N"
 		}

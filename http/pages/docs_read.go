@@ -2,85 +2,62 @@ package pages
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // manual is the content of the documentation pages.
 type manual struct {
-	operations map[string]*described // by id
-	tags       []docsGroup
-	guides     []*guide
+	tags     []docsGroup
+	guides   []*guide
+	meanings map[string]meaning // by status
 }
 
 // docsGroup has the operations of a tag.
 type docsGroup struct {
 	Name, ID   string
-	Operations []*described
+	Operations []docsEntry
 }
 
-// described is an operation as its page shows it.
-type described struct {
+// docsEntry is an operation with its searched texts in lower case: the names, and all texts.
+type docsEntry struct {
 	*operation
 
-	Description string
-	Tags        []string
-	Public      bool // it needs no credential
-	Headers     []parameter
-	Raw         bool // the body is neither JSON nor a form
-	Answers     []answer
-	Refusals    []refused
-
-	title, words string // searched texts in lower case: the operation's names; all its texts
+	title, words string
 }
 
-// answer is a success response of an operation.
-type answer struct {
-	Status, Description string
-	Kinds               []string // media types
-	Headers             []parameter
-	Schema              *schema
-	Example             any
-}
+// meaning explains an error status.
+type meaning struct{ Means, Do string }
 
-// refused is an error status with its codes.
-type refused struct {
-	Status int
-	Codes  []string
-	Means  string
-	Do     string
-}
-
-// readManual reads the operations from an OpenAPI document, and the guides.
-func readManual(spec []byte) (*manual, error) {
-	s, err := readSpecification(spec)
+// readManual returns the documentation of operations, and the guides.
+func readManual(d document) (*manual, error) {
+	guides, err := readGuides()
 	if err != nil {
 		return nil, err
 	}
-	d := s.document()
-	m := &manual{operations: map[string]*described{}}
-	if m.guides, err = readGuides(); err != nil {
-		return nil, err
-	}
-	meanings := readMeanings(m.guides)
-	byTag := map[string][]*described{}
-	for _, methods := range s.Paths {
-		for _, from := range methods {
-			o := s.describe(d[from.ID], from, meanings)
-			m.operations[o.ID] = o
-			for _, tag := range o.Tags {
-				byTag[tag] = append(byTag[tag], o)
-			}
+	m := &manual{guides: guides, meanings: readMeanings(guides)}
+	byTag := map[string][]docsEntry{}
+	for _, o := range d {
+		entry := docsEntry{o, strings.ToLower(strings.Join(append([]string{o.ID, o.Method, o.Path, o.Summary}, o.Tags...), " ")), ""}
+		words := []string{entry.title, o.Description}
+		rows := slices.Concat(rowsOf(o.Params, o.Headers), o.BodyRows())
+		for _, a := range o.Answers {
+			rows = append(rows, a.Rows()...)
+		}
+		for _, r := range rows {
+			words = append(words, r.Name, r.Description)
+		}
+		entry.words = strings.ToLower(strings.Join(words, " "))
+		for _, tag := range o.Tags {
+			byTag[tag] = append(byTag[tag], entry)
 		}
 	}
 	methods := []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
 	for _, tag := range slices.Sorted(maps.Keys(byTag)) {
-		slices.SortFunc(byTag[tag], func(a, b *described) int {
+		slices.SortFunc(byTag[tag], func(a, b docsEntry) int {
 			return cmp.Or(strings.Compare(a.Path, b.Path), slices.Index(methods, a.Method)-slices.Index(methods, b.Method))
 		})
 		m.tags = append(m.tags, docsGroup{tag, "tag-" + strings.ReplaceAll(strings.ToLower(tag), " ", "-"), byTag[tag]})
@@ -88,150 +65,78 @@ func readManual(spec []byte) (*manual, error) {
 	return m, nil
 }
 
-func (s *specification) describe(o *operation, from specOperation, meanings map[int]refused) *described {
-	all := s.Components.Schemas
-	o.Example = withFirstIDs(o.Example)
-	d := &described{operation: o, Description: from.Description, Tags: from.Tags, Public: len(from.Security) == 0}
-	for _, one := range from.Security {
-		d.Public = d.Public || len(one) == 0
-	}
-	for _, p := range from.Parameters {
-		if p.In == "header" {
-			d.Headers = append(d.Headers, parameter{p.In, all.property(p)})
-		}
-	}
-	_, d.Raw = from.Body.Content["application/octet-stream"]
-	for _, code := range slices.Sorted(maps.Keys(from.Responses)) {
-		response := from.Responses[code]
-		if response.Ref != "" {
-			response = s.Components.Responses[response.Ref[strings.LastIndexByte(response.Ref, '/')+1:]]
-		}
-		status, _ := strconv.Atoi(code)
-		if status >= 400 {
-			r := meanings[status]
-			r.Status, r.Codes = status, codesOf(response.Description)
-			d.Refusals = append(d.Refusals, r)
-			continue
-		}
-		a := answer{Status: code, Description: response.Description, Kinds: slices.Sorted(maps.Keys(response.Content))}
-		for _, name := range slices.Sorted(maps.Keys(response.Headers)) {
-			of := response.Headers[name]
-			of.Name = name
-			a.Headers = append(a.Headers, parameter{"", all.property(of)})
-		}
-		if content, has := response.Content["application/json"]; has {
-			a.Schema, a.Example = all.read("", content.Schema, 0), content.Example
-		}
-		d.Answers = append(d.Answers, a)
-	}
-	d.title = strings.ToLower(strings.Join(append([]string{o.ID, o.Method, o.Path, o.Summary}, d.Tags...), " "))
-	words := []string{d.title, d.Description}
-	rows := slices.Concat(d.Parameters(), d.Fields())
-	for _, a := range d.Answers {
-		rows = append(rows, a.Fields()...)
-	}
-	for _, r := range rows {
-		words = append(words, r.Name, r.About)
-	}
-	d.words = strings.ToLower(strings.Join(words, " "))
-	return d
-}
-
-// codesOf returns the codes of a response's description, such as "Conflict. `code`: conflict, email_taken".
-func codesOf(description string) []string {
-	_, codes, _ := strings.Cut(description, "`code`: ")
-	return strings.Split(codes, ", ")
-}
-
 var meaningRow = regexp.MustCompile(`(?m)^\| ([\d, ]+) \|[^|]*\| (.*) \| (.*) ?\|$`)
 
 // readMeanings returns the meaning of each error status, from the table in the guide for clients.
-func readMeanings(guides []*guide) map[int]refused {
-	meanings := map[int]refused{}
-	for _, g := range guides {
-		if g.Name != "client" {
-			continue
-		}
-		for _, row := range meaningRow.FindAllStringSubmatch(g.source, -1) {
-			for status := range strings.SplitSeq(row[1], ", ") {
-				if code, err := strconv.Atoi(status); err == nil {
-					meanings[code] = refused{Means: strings.ReplaceAll(row[2], "`", ""), Do: strings.ReplaceAll(strings.TrimSpace(row[3]), "`", "")}
-				}
-			}
+func readMeanings(guides []*guide) map[string]meaning {
+	meanings := map[string]meaning{}
+	client := slices.IndexFunc(guides, func(g *guide) bool { return g.Name == "client" })
+	for _, row := range meaningRow.FindAllStringSubmatch(strings.ReplaceAll(guides[client].source, "`", ""), -1) {
+		for status := range strings.SplitSeq(row[1], ", ") {
+			meanings[status] = meaning{row[2], strings.TrimSpace(row[3])}
 		}
 	}
 	return meanings
 }
 
-// docsField is a line of a table of parameters or fields.
-type docsField struct {
-	Name, In, Type, Unit, About, Example string
-	Required                             bool
+// docsRow is a line of a table of parameters or fields.
+type docsRow struct {
+	*schema
+
+	Name, In, Example string
 }
 
-// Parameters returns the parameters and headers, and Fields the fields of the body.
-func (d *described) Parameters() []docsField { return rowsOf(slices.Concat(d.Params, d.Headers)) }
-func (d *described) Fields() []docsField     { return d.Body.rows("", d.Example, true) }
-
-// Fields returns the fields of the response, and HeaderRows its headers.
-func (a answer) Fields() []docsField     { return a.Schema.rows("", a.Example, false) }
-func (a answer) HeaderRows() []docsField { return rowsOf(a.Headers) }
-
-func rowsOf(all []parameter) (rows []docsField) {
-	for _, p := range all {
-		row := p.row(p.Name, nil)
-		row.In = p.In
-		rows = append(rows, row)
+// rowsOf returns the lines of parameters or headers.
+func rowsOf(all ...[]parameter) (rows []docsRow) {
+	for _, p := range slices.Concat(all...) {
+		rows = append(rows, docsRow{p.schema, p.Name, p.In, p.sampleText(nil)})
 	}
 	return rows
 }
 
-// JSON returns the example of the response.
-func (a answer) JSON() string { return indentedJSON(a.Example) }
+// BodyRows returns the fields of the body, and Rows those of a response.
+func (o *operation) BodyRows() []docsRow { return o.Body.rows("", o.Example, true) }
+func (a answer) Rows() []docsRow         { return a.Schema.rows("", a.Example, false) }
 
 // rows returns the fields of a value and of the values in it. The names are paths, such as in_entries[].touch.
-func (s *schema) rows(prefix string, example any, written bool) (rows []docsField) {
+func (s *schema) rows(prefix string, example any, written bool) (rows []docsRow) {
 	if s == nil {
 		return nil
 	}
-	if s.Kind == "lines" || s.Kind == "list" {
+	switch s.Kind {
+	case "lines", "list":
 		list, _ := example.([]any)
-		var first any
-		if len(list) > 0 {
-			first = list[0]
+		for _, first := range list {
+			return s.Items.rows(prefix+"[]", first, written)
 		}
-		return s.Items.rows(prefix+"[]", first, written)
-	}
-	values, _ := example.(map[string]any)
-	if s.Kind == "map" {
+		return s.Items.rows(prefix+"[]", nil, written)
+	case "map":
 		return s.Items.rows(prefix+".<name>", nil, written)
 	}
+	values, _ := example.(map[string]any)
 	for _, p := range s.Properties {
 		if written && p.ReadOnly {
 			continue
 		}
-		name := below(prefix, p.Name)
-		rows = append(rows, p.row(name, values[p.Name]))
-		rows = append(rows, p.rows(name, values[p.Name], written)...)
+		name, value := below(prefix, p.Name), values[p.Name]
+		rows = append(rows, docsRow{p.schema, name, "", p.sampleText(value)})
+		rows = append(rows, p.rows(name, value, written)...)
 	}
 	return rows
 }
 
-func (s *schema) row(name string, example any) docsField {
-	f := docsField{Name: name, Type: s.words(), Unit: s.Unit, About: s.Description, Required: s.Required}
-	if example == nil {
-		example = s.Example
-	}
-	switch example.(type) {
+// sampleText returns an example of a plain value as text.
+func (s *schema) sampleText(example any) string {
+	switch example = cmp.Or(example, s.Example); example.(type) {
 	case nil, []any, map[string]any:
+		return ""
 	default:
-		f.Example = s.text(example)
+		return s.text(example)
 	}
-	return f
 }
 
-// words describes the type of a value.
-func (s *schema) words() string {
+// Words describes the type of a value.
+func (s *schema) Words() string {
 	names := map[string]string{
 		"area": "text", "secret": "text", "whole": "whole number", "date": "day", "tick": "true or false", "group": "object",
 		"lines": "list of objects", "json": "any JSON", "select": "one of " + strings.Join(s.Options, ", "),
@@ -239,9 +144,9 @@ func (s *schema) words() string {
 	text := cmp.Or(names[s.Kind], s.Kind)
 	switch {
 	case s.Kind == "list":
-		text = "list: " + s.Items.words()
+		text = "list: " + s.Items.Words()
 	case s.Kind == "map":
-		text = "object, by name: " + s.Items.words()
+		text = "object, by name: " + s.Items.Words()
 	case s.Format == "date-time":
 		text = "moment"
 	case s.Format == "uri":
@@ -254,16 +159,4 @@ func (s *schema) words() string {
 		text += ", or null"
 	}
 	return text
-}
-
-// indentedJSON returns the JSON of a value, "" for none.
-func indentedJSON(value any) string {
-	if value == nil {
-		return ""
-	}
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }

@@ -9,24 +9,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func readTestManual(t *testing.T) *manual {
+func readTestManual(t *testing.T) (document, *manual) {
 	t.Helper()
 	spec, err := os.ReadFile("../testdata/openapi.json")
 	require.NoError(t, err)
-	m, err := readManual(spec)
+	d, err := readDocument(spec)
 	require.NoError(t, err)
-	return m
+	m, err := readManual(d)
+	require.NoError(t, err)
+	return d, m
 }
 
 func TestDocsKnowEachOperation(t *testing.T) {
 	t.Parallel()
-	m := readTestManual(t)
-	require.Greater(t, len(m.operations), 280)
-	for _, o := range m.operations {
+	d, m := readTestManual(t)
+	require.Greater(t, len(d), 280)
+	for _, o := range d {
 		require.NotEmpty(t, o.Answers, o.ID)
 		for _, r := range o.Refusals {
-			require.NotEmpty(t, r.Means, "%s: the guide for clients does not tell what %d means", o.ID, r.Status)
-			require.NotEmpty(t, r.Codes[0], "%s: %d has no code", o.ID, r.Status)
+			require.NotEmpty(t, m.Meaning(r.Status).Means, "%s: the guide for clients does not tell what %s means", o.ID, r.Status)
+			require.NotEmpty(t, r.Codes()[0], "%s: %s has no code", o.ID, r.Status)
 		}
 		first, _, _ := strings.Cut(o.curl(""), "\n")
 		require.NotContains(t, first, "{", o.ID)
@@ -35,7 +37,8 @@ func TestDocsKnowEachOperation(t *testing.T) {
 
 func TestGuidesLinkToEachOther(t *testing.T) {
 	t.Parallel()
-	m, anchors := readTestManual(t), map[string]bool{}
+	_, m := readTestManual(t)
+	anchors := map[string]bool{}
 	for _, g := range m.guides {
 		anchors[g.Link()] = true
 		for _, s := range g.Sections {

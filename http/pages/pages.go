@@ -67,7 +67,13 @@ var assetFiles embed.FS
 func Mount(config Config) (*Pages, error) {
 	p := &Pages{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), assets: map[string]asset{}}
 	p.document = sync.OnceValues(func() (document, error) { return readDocument(p.API.OpenAPI()) }) // all operations are registered by then
-	p.manual = sync.OnceValues(func() (*manual, error) { return readManual(p.API.OpenAPI()) })
+	p.manual = sync.OnceValues(func() (*manual, error) {
+		d, err := p.document()
+		if err != nil {
+			return nil, err
+		}
+		return readManual(d)
+	})
 	public, err := url.Parse(config.PublicURL)
 	if err == nil {
 		p.secure = public.Scheme == "https"
@@ -381,7 +387,7 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"upper": strings.ToUpper, "withQuery": withQuery,
 		"needPath": func(what string) string { return operatePath + needPaths[what] }, "list": func(all ...string) []string { return all },
 		"spaced":  func(name any) string { return strings.ReplaceAll(textOf(name), "_", " ") },
-		"compact": compact, "indented": func(text string) string { return indent([]byte(text)) },
+		"compact": compact, "rowsOf": rowsOf, "indented": func(text string) string { return indent([]byte(text)) },
 		"fields": func(pairs ...any) map[string]any {
 			m := make(map[string]any, len(pairs)/2)
 			for i := 0; i+1 < len(pairs); i += 2 {

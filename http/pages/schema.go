@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,20 +15,41 @@ type document map[string]*operation
 
 // operation has the parts of an API operation that pages use.
 type operation struct {
-	ID, Method, Path, Summary string
+	ID, Method, Path, Summary, Description string
 
+	Tags       []string
 	Permission string // such as "ledger:write", or "operator"; empty: everybody
+	Public     bool   // it needs no credential
 	DryRun     bool   // it documents the header Bahi-Dry-Run
 	Match      bool   // … If-Match
 	Key        bool   // … Idempotency-Key
 	Params     []parameter
+	Headers    []parameter
 	Body       *schema // nil: no body, or one that no form can produce
 	Example    any     // of the body
 	Files      bool    // the body is a multipart form
+	Raw        bool    // the body is neither JSON nor a form
+	Answers    []answer
+	Refusals   []answer
 	Answer     *schema // of a success; nil: none in JSON
 }
 
-// parameter is a parameter in the path or in the query.
+// answer is a response of an operation.
+type answer struct {
+	Status, Description string
+	Kinds               []string // media types
+	Headers             []parameter
+	Schema              *schema // nil: not JSON
+	Example             any
+}
+
+// Codes returns the codes in the description of an error, such as "Conflict. `code`: conflict, email_taken".
+func (a answer) Codes() []string {
+	_, codes, _ := strings.Cut(a.Description, "`code`: ")
+	return strings.Split(codes, ", ")
+}
+
+// parameter is a parameter in the path, in the query or in a header.
 type parameter struct {
 	In string
 	property
@@ -132,56 +154,71 @@ type (
 	specSchemas map[string]specSchema
 )
 
-// readSpecification reads an OpenAPI document.
-func readSpecification(spec []byte) (*specification, error) {
+// readDocument reads an OpenAPI document.
+func readDocument(spec []byte) (document, error) {
 	var s specification
 	if err := decode(spec, &s); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
-	return &s, nil
-}
-
-func readDocument(spec []byte) (document, error) {
-	s, err := readSpecification(spec)
-	if err != nil {
-		return nil, err
-	}
-	return s.document(), nil
-}
-
-// document returns the data for forms and requests.
-func (s *specification) document() document {
 	d := document{}
 	for path, methods := range s.Paths {
 		for method, from := range methods {
-			o := &operation{ID: from.ID, Method: strings.ToUpper(method), Path: path, Summary: from.Summary, Permission: from.Permission}
-			for _, p := range from.Parameters {
-				switch {
-				case p.In == "path" || p.In == "query":
-					o.Params = append(o.Params, parameter{p.In, s.Components.Schemas.property(p)})
-				case p.Name == "Bahi-Dry-Run":
-					o.DryRun = true
-				case p.Name == "If-Match":
-					o.Match = true
-				case p.Name == "Idempotency-Key":
-					o.Key = true
-				}
-			}
-			for _, media := range []string{"multipart/form-data", "application/json"} {
-				if body, has := from.Body.Content[media]; has {
-					o.Body, o.Example, o.Files = s.Components.Schemas.read("", body.Schema, 0), body.Example, media != "application/json"
-				}
-			}
-			for _, status := range []string{"200", "201", "202"} {
-				if media, has := from.Responses[status].Content["application/json"]; has && o.Answer == nil {
-					o.Answer = s.Components.Schemas.read("", media.Schema, 0)
-				}
-			}
-			d[o.ID] = o
+			d[from.ID] = s.operation(strings.ToUpper(method), path, from)
 		}
 	}
-	return d
+	return d, nil
 }
+
+func (s *specification) operation(method, path string, from specOperation) *operation {
+	all := s.Components.Schemas
+	o := &operation{
+		ID: from.ID, Method: method, Path: path, Summary: from.Summary, Description: from.Description, Tags: from.Tags,
+		Permission: from.Permission,
+		Public:     len(from.Security) == 0 || slices.ContainsFunc(from.Security, func(one map[string]any) bool { return len(one) == 0 }),
+	}
+	headers := map[string]*bool{"Bahi-Dry-Run": &o.DryRun, "If-Match": &o.Match, "Idempotency-Key": &o.Key}
+	for _, p := range from.Parameters {
+		if p.In != "header" {
+			o.Params = append(o.Params, parameter{p.In, all.property(p)})
+			continue
+		}
+		o.Headers = append(o.Headers, parameter{p.In, all.property(p)})
+		if documented := headers[p.Name]; documented != nil {
+			*documented = true
+		}
+	}
+	for _, media := range []string{"multipart/form-data", "application/json"} {
+		if body, has := from.Body.Content[media]; has {
+			o.Body, o.Example, o.Files = all.read("", body.Schema, 0), withFirstIDs(body.Example), media != "application/json"
+		}
+	}
+	_, o.Raw = from.Body.Content["application/octet-stream"]
+	for _, status := range slices.Sorted(maps.Keys(from.Responses)) {
+		response := from.Responses[status]
+		if response.Ref != "" {
+			response = s.Components.Responses[lastOf(response.Ref)]
+		}
+		a := answer{Status: status, Description: response.Description, Kinds: slices.Sorted(maps.Keys(response.Content))}
+		if status >= "400" {
+			o.Refusals = append(o.Refusals, a)
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(response.Headers)) {
+			of := response.Headers[name]
+			of.Name = name
+			a.Headers = append(a.Headers, parameter{"", all.property(of)})
+		}
+		if content, has := response.Content["application/json"]; has {
+			a.Schema, a.Example = all.read("", content.Schema, 0), content.Example
+			o.Answer = cmp.Or(o.Answer, a.Schema)
+		}
+		o.Answers = append(o.Answers, a)
+	}
+	return o
+}
+
+// lastOf returns the name in a reference.
+func lastOf(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
 const maxDepth = 8 // of objects in objects; deeper values are any JSON
 
@@ -242,7 +279,7 @@ func (all specSchemas) resolve(s specSchema) (_ specSchema, nullable bool) {
 		null := slices.IndexFunc(s.AnyOf, func(one specSchema) bool { return one.is("null") })
 		switch {
 		case s.Ref != "":
-			s = all[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]]
+			s = all[lastOf(s.Ref)]
 		case null >= 0 && len(s.AnyOf) == 2:
 			s, nullable = s.AnyOf[1-null], true
 		default:
