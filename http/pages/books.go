@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -192,7 +193,7 @@ type accountPage struct {
 	Newer, Older string // addresses of pages, "": none
 	Past         url.Values
 	Fields       []field
-	About        []field // of the account: its name and its metal
+	Forms        []actForm // of the account
 	Side         string
 	Settle       bool   // a balance is not zero
 	Since        string // first day of the statement since the last settlement
@@ -205,38 +206,39 @@ type accountPage struct {
 	newest map[string]any // row that counts
 }
 
-func (v *visit) account() page {
-	return v.showAccount(accountPage{}, map[string]any{}, nil, 0)
-}
-
-// showAccount shows an account and the form for a new row, with the body and faults of a refused one.
-func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[string]string, status int) page {
-	kind := v.kind()
-	id := v.r.PathValue("id")
-	of := v.accountOf(kind, id)
-	shown.Account, shown.Link = of, accountPath(kind, id)
-	shown.Past = v.past()
-	shown.Rows = v.newestRows(kind, id, &shown)
-	shown.Settle = kind != "bank" && slices.ContainsFunc(v.lang.balancesOf(kind, of), func(b balance) bool { return b.Class != "settled" })
-	shown.Open, shown.Side = len(body) > 0 || status != 0, cmp.Or(v.r.FormValue("side"), "in")
-	fill, side := v.filled(kind, of, shown.newest)
-	if v.r.Method == http.MethodGet && fill != nil {
+// account shows an account and the form for a new row, with the values and faults of a refused one.
+func (d *desk) account(in sent) page {
+	kind, row := d.of.word, sent{}
+	if strings.HasPrefix(in.do, "add-") {
+		row = in
+	}
+	of, body := d.accountOf(kind, d.id), maps.Clone(row.body)
+	if body == nil {
+		body = map[string]any{}
+	}
+	shown := accountPage{
+		Account: of, Link: accountPath(kind, d.id), Past: d.past(), Key: row.key, Preview: row.preview, Undo: d.r.URL.Query().Get("row"),
+		Open: len(body) > 0 || in.status != 0, Side: cmp.Or(d.r.FormValue("side"), "in"),
+	}
+	shown.Rows = d.newestRows(kind, d.id, &shown)
+	shown.Settle = kind != "bank" && slices.ContainsFunc(d.lang.balancesOf(kind, of), func(b balance) bool { return b.Class != "settled" })
+	fill, side := d.filled(kind, of, shown.newest)
+	if d.r.Method == http.MethodGet && fill != nil {
 		body, shown.Side, shown.Open = fill, side, true
 	}
 	if body["date"] == nil {
-		body["date"] = cmp.Or(v.r.URL.Query().Get("date"), v.Today())
+		body["date"] = cmp.Or(d.r.URL.Query().Get("date"), d.Today())
 	}
-	if shown.Open && shown.Preview == nil && status == 0 {
-		shown.Preview = v.tried(kind, id, body)
+	if shown.Open && shown.Preview == nil && in.status == 0 {
+		shown.Preview = d.tried(kind, d.id, body)
 	}
-	shown.Fields = v.schemaOf("add-"+kind+"-row").fields("", body, faults, 1)
-	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
-	shown.About = v.schemaOf("rename-"+kind).without("type").fields("", of, nil, 0)
-	shown.Undo = v.r.URL.Query().Get("row")
+	shown.Fields = d.schemaOf("add-"+kind+"-row").fields("", body, row.faults, 1)
+	shown.Forms = d.forms(in, of)
+	shown.Wrong = append(wrongOf(in, shown.Forms), misplaced(shown.Fields, row.faults)...)
 	for i := range shown.Rows {
 		shown.Rows[i].New = shown.Undo != "" && shown.Rows[i].ID == shown.Undo
 	}
-	return page{template: "account", title: textOf(of["name"]), status: status, body: shown}
+	return page{template: "account", title: textOf(of["name"]), status: in.status, body: shown}
 }
 
 // accountOf returns an account at the requested time, with its kind.
@@ -279,47 +281,4 @@ func (v *visit) schemaOf(id string) *schema {
 		return &schema{}
 	}
 	return o.Body.without("id", "row_id")
-}
-
-// editAccount changes or deletes an account.
-func (v *visit) editAccount() page {
-	kind, id, form := v.kind(), v.r.PathValue("id"), v.r.PostForm
-	in := request{vars: []string{id}, key: form.Get("key"), match: form.Get("revision")}
-	operation, to, word := "rename-"+kind, accountPath(kind, id), "changed"
-	if form.Get("do") == "delete" {
-		operation, to, word, in.reason = "delete-"+kind, Path+"/accounts", "delete", form.Get("reason")
-	} else {
-		in.body = v.schemaOf(operation).without("type").read(form, true)
-	}
-	out, refused := v.ask(operation, in, nil)
-	switch {
-	case refused == nil:
-		return page{redirect: after(out, to, word)}
-	case refused.Status == http.StatusNotFound:
-		return v.deny(refused)
-	}
-	return v.showAccount(accountPage{Wrong: []string{detail(refused)}}, map[string]any{}, nil, refused.Status)
-}
-
-// addRow adds a row, or shows the result of a dry run.
-func (v *visit) addRow() page {
-	kind := v.kind()
-	form, id := v.r.PostForm, v.r.PathValue("id")
-	body := v.schemaOf("add-"+kind+"-row").read(form, false)
-	in := request{vars: []string{id}, body: body, key: form.Get("key"), dry: form.Get("preview") != ""}
-	var row map[string]any
-	out, refused := v.ask("add-"+kind+"-row", in, &row)
-	switch {
-	case in.dry:
-		p := v.previewOf(kind, row, refused)
-		return v.previewed(p, func() page {
-			return v.showAccount(accountPage{Preview: p, Key: in.key}, body, refused.faults(), 0)
-		})
-	case refused != nil:
-		return v.showAccount(accountPage{Key: in.key, Wrong: general(refused)}, body, refused.faults(), refused.Status)
-	}
-	to := after(out, accountPath(kind, id), "added") + "&" + url.Values{
-		"date": {textOf(body["date"])}, "row": {plain(row["id"])}, "side": {form.Get("side")},
-	}.Encode()
-	return page{redirect: to}
 }

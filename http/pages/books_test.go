@@ -202,7 +202,7 @@ func TestRowsAreCorrectedInABrowser(t *testing.T) {
 	require.Contains(t, silent.Text, `value="6"`)
 	b.submitOf(first, first, `value="void"`).Is(422).Says("Say why.")
 	b.submitOf(first, first, `value="void"`, "preview", "page").Is(200).Says("After it:")
-	reversed := b.submitOf(account+"/rows/2", account+"/rows/2", `value="reverse"`, "reversed_on", "2025-03-05", "reason", "wrong account")
+	reversed := b.submitOf(account+"/rows/2", account+"/rows/2", `value="reverse"`, "date", "2025-03-05", "reason", "wrong account")
 	b.follow(reversed).Says("The row was reversed.", "reverses row 2")
 	deleted := b.submitOf(account+"/rows/3", account+"/rows/3", `value="delete"`, "reason", "never was")
 	b.follow(deleted).Says("Deleted.")

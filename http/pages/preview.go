@@ -20,7 +20,10 @@ type preview struct {
 func (v *visit) tried(kind, account string, body map[string]any) *preview {
 	var row map[string]any
 	_, refused := v.ask("add-"+kind+"-row", request{vars: []string{account}, body: body, dry: true}, &row)
-	return v.previewOf(kind, row, refused)
+	if refused != nil {
+		return v.refusedPreview(refused)
+	}
+	return v.previewOf(kind, row)
 }
 
 // previewed shows the effect of a change: only that part for a script, otherwise in the whole page.
@@ -32,11 +35,8 @@ func (v *visit) previewed(p *preview, whole func() page) page {
 }
 
 // previewOf returns the effect in a dry run's response.
-func (v *visit) previewOf(kind string, row map[string]any, refused *problem) *preview {
+func (v *visit) previewOf(kind string, row map[string]any) *preview {
 	p := &preview{Balances: v.lang.balancesOf(kind, row)}
-	if refused != nil {
-		p.Wrong = v.refusedPreview(refused).Wrong
-	}
 	for _, side := range []string{"in_entries", "out_entries"} {
 		for i, e := range entriesOf(row[side]) {
 			for _, f := range entryFields {

@@ -136,15 +136,16 @@ func (d *desk) act() page {
 	o := d.operation(a.operation)
 	var record map[string]any
 	if d.id != "" && !d.lines {
-		if record = d.found(); d.failed != nil {
-			return page{}
+		var refused *problem
+		if record, refused = d.find(); refused != nil && refused.Status != http.StatusNotFound { // a retry may have deleted it
+			return d.deny(refused)
 		}
 	}
 	out := d.inputOf(o, a, record, &in)
 	if same, is := out.body.(map[string]any); a.edit && is && len(same) == 0 { // a retry
 		return page{redirect: after(api.Response{}, d.here(), cmp.Or(a.did, "done"))}
 	}
-	if a.reason && in.reason == "" {
+	if a.reason && in.reason == "" && !out.dry {
 		in.status, in.wrong = http.StatusUnprocessableEntity, []string{d.lang.t("Say why.")}
 		return d.show(in)
 	}
@@ -225,6 +226,9 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	}
 	out := request{
 		vars: d.vars(o), query: in.query, key: in.key, reason: in.reason, dry: form.Get("preview") != "" && o.DryRun, match: form.Get("revision"),
+	}
+	if a.reason && out.dry {
+		out.reason = cmp.Or(in.reason, "tried") // it is stored nowhere
 	}
 	if a.body != nil {
 		out.body = a.body(record)

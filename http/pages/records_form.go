@@ -120,7 +120,10 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 			value = map[string]any{}
 		}
 		if a.starts != nil && mine.body == nil {
-			value = a.starts(d, record)
+			starts := a.starts(d, record)
+			if whole, is := value.(map[string]any); is {
+				maps.Copy(whole, starts)
+			}
 		}
 		blank := blankLines
 		if a.preview != nil {

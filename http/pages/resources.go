@@ -119,7 +119,9 @@ func (p *Pages) resource(r *resource) {
 			p.open(method+path+"/{id}", func(v *visit) page { return v.desk(r, true).serve() })
 			continue
 		}
-		p.member(method+path, func(v *visit) page { return v.desk(r, false).serve() })
+		if r.base != Path+"/accounts" {
+			p.member(method+path, func(v *visit) page { return v.desk(r, false).serve() })
+		}
 		if r.leads == "" && !r.flat && !r.single && (!r.inline || r.get != "") {
 			p.member(method+path+"/{"+r.variable()+"}", func(v *visit) page { return v.desk(r, true).serve() })
 		}

@@ -35,41 +35,39 @@ func (p *Pages) routes() {
 		p.open("POST "+d.Path, answer)
 	}
 	for pattern, answer := range map[string]func(*visit) page{
-		"GET /app/{$}":                              (*visit).today,
-		"POST /app/workspace":                       (*visit).chooseWorkspace,
-		"GET /app/find":                             (*visit).find,
-		"GET /app/accounts":                         (*visit).accounts,
-		"POST /app/accounts":                        (*visit).openAccount,
-		"GET /app/accounts/{kind}/{id}":             (*visit).account,
-		"POST /app/accounts/{kind}/{id}":            (*visit).editAccount,
-		"POST /app/accounts/{kind}/{id}/rows":       (*visit).addRow,
-		"GET /app/accounts/{kind}/{id}/rows/{row}":  (*visit).row,
-		"POST /app/accounts/{kind}/{id}/rows/{row}": (*visit).editRow,
-		"GET /app/accounts/{kind}/{id}/statement":   (*visit).statement,
-		"GET /app/rows/{row}":                       (*visit).anyRow,
-		"GET /app/daybook":                          (*visit).daybook,
-		"GET /app/trial-balance":                    (*visit).trialBalance,
-		"GET /app/audit":                            (*visit).trail,
-		"GET /app/drafts/{id}":                      (*visit).draft,
-		"POST /app/drafts/{id}":                     (*visit).editDraft,
-		"POST /app/drafts/{id}/delete":              (*visit).deleteDraft,
-		"GET /app/khata":                            (*visit).khatas,
-		"POST /app/khata":                           (*visit).uploadKhata,
-		"GET /app/khata/{id}":                       (*visit).khata,
-		"POST /app/khata/{id}":                      (*visit).checkKhata,
-		"GET /app/inbox":                            (*visit).inbox,
-		"GET /app/inbox/{contact}":                  (*visit).talk,
-		"POST /app/inbox/{contact}":                 (*visit).editContact,
-		"POST /app/inbox/{contact}/messages":        (*visit).sendMessage,
-		"POST /app/inbox/{contact}/read":            (*visit).readMessages,
-		"GET /app/list/channels/{id}/try":           (*visit).tryWidget,
-		"GET /app/operate":                          (*visit).operate,
-		"GET /contacts/{id}":                        (*visit).toContact,
+		"GET /app/{$}":                            (*visit).today,
+		"POST /app/workspace":                     (*visit).chooseWorkspace,
+		"GET /app/find":                           (*visit).find,
+		"GET /app/accounts":                       (*visit).accounts,
+		"POST /app/accounts":                      (*visit).openAccount,
+		"GET /app/accounts/{kind}/{id}/statement": (*visit).statement,
+		"GET /app/rows/{row}":                     (*visit).anyRow,
+		"GET /app/daybook":                        (*visit).daybook,
+		"GET /app/trial-balance":                  (*visit).trialBalance,
+		"GET /app/audit":                          (*visit).trail,
+		"GET /app/drafts/{id}":                    (*visit).draft,
+		"POST /app/drafts/{id}":                   (*visit).editDraft,
+		"POST /app/drafts/{id}/delete":            (*visit).deleteDraft,
+		"GET /app/khata":                          (*visit).khatas,
+		"POST /app/khata":                         (*visit).uploadKhata,
+		"GET /app/khata/{id}":                     (*visit).khata,
+		"POST /app/khata/{id}":                    (*visit).checkKhata,
+		"GET /app/inbox":                          (*visit).inbox,
+		"GET /app/inbox/{contact}":                (*visit).talk,
+		"POST /app/inbox/{contact}":               (*visit).editContact,
+		"POST /app/inbox/{contact}/messages":      (*visit).sendMessage,
+		"POST /app/inbox/{contact}/read":          (*visit).readMessages,
+		"GET /app/list/channels/{id}/try":         (*visit).tryWidget,
+		"GET /app/operate":                        (*visit).operate,
+		"GET /contacts/{id}":                      (*visit).toContact,
 	} {
 		p.member(pattern, answer)
 	}
 	others := []*resource{
 		orderResource(), draftResource(), transferResource(), partiesResource(), confirmationResource(), enquiryResource(),
+	}
+	for _, k := range kinds {
+		others = append(others, accountResource(k.Value))
 	}
 	for _, r := range slices.Concat(resources, others, settingsResources(), goodsResources(), operateResources()) {
 		p.resource(r)

@@ -1,145 +1,152 @@
 package pages
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
-// rowPage is the content of the page of a row.
-type rowPage struct {
-	Account                  map[string]any
-	Link, ID, Revision, Date string // Link: of the account
-	Row                      rowLine
-	History                  []change
-	Fields                   []field
-	Wrong                    []string
-	Theirs                   []difference // another person's changes, beside this one's
-	Preview                  *preview
-	Do                       string // refused or tried operation
-	Reason                   string
-	Key                      string
-	Undo                     bool   // the newest change is an edit that was made just now
-	Locked                   string // last day of the lock, if it covers the row
-	Editable, Reversible     bool   // a reversed or void row cannot be changed
+// accountResource has the pages of the accounts of a kind, and of their rows.
+func accountResource(kind string) *resource {
+	return &resource{
+		base: Path + "/accounts", word: kind, get: "get-" + kind, own: (*desk).account,
+		each: []action{
+			{
+				operation: "rename-" + kind, button: "Change", did: "changed", fields: []string{"name", "metal"},
+				starts: func(_ *desk, of map[string]any) map[string]any {
+					return map[string]any{"name": of["name"], "metal": of["metal"]}
+				},
+			},
+			{
+				operation: "delete-" + kind, button: "Delete the account", did: "delete", reason: true, danger: true,
+				to: func(*desk, map[string]any) string { return Path + "/accounts" },
+			},
+		},
+		parts: []*resource{rowResource(kind)},
+	}
 }
 
-func (v *visit) row() page { return v.showRow(rowPage{}, nil, nil, 0) }
+// rowResource has the pages of the rows of a ledger. The page of the account has their list.
+func rowResource(kind string) *resource {
+	editable := func(row map[string]any) bool {
+		return reversible(row) && row["reverses"] == nil && row["locked"] == nil
+	}
+	never := func(map[string]any) bool { return false } // the pages have their own forms
+	toAccount := func(d *desk, _ map[string]any) string { return accountPath(kind, d.parent) }
+	number := func(d *desk, _ map[string]any) map[string]any { return map[string]any{"row_id": json.Number(d.id)} }
+	says := func(d *desk, row map[string]any) *preview { return d.previewOf(kind, row) }
+	return &resource{
+		word: "rows", get: "get-" + kind + "-row", find: (*desk).ledgerRow, own: (*desk).row,
+		actions: []action{{operation: "add-" + kind + "-row", did: "added", preview: says, to: (*desk).toNextRow}},
+		each: []action{
+			{
+				name: "edit", operation: "edit-" + kind + "-row", button: "Correct", did: "edited", edit: true, reason: true, when: editable,
+				fields: []string{"date", "in_entries", "out_entries"}, starts: number, without: []string{"row_id"},
+				preview: says,
+			},
+			{
+				name: "void", operation: "void-" + kind + "-row", button: "Make void", about: "The row stays and counts nothing.", did: "void",
+				reason: true, when: editable, preview: says, body: func(map[string]any) any { return map[string]any{} },
+			},
+			{
+				name: "reverse", operation: "reverse-" + kind + "-row", button: "Reverse", about: "A new row takes this one back.",
+				did: "reverse", reason: true, when: reversible, preview: says, fields: []string{"date"}, starts: startsToday, to: toAccount,
+			},
+			{
+				name: "unpair", operation: "unpair-row", button: "Unpair", about: "The two rows stay. They no longer name each other.",
+				did: "unpair", reason: true, when: func(row map[string]any) bool { return row["paired_with"] != nil }, to: toAccount,
+				body: func(row map[string]any) any { return map[string]any{"row": row["id"]} },
+			},
+			{
+				name: "delete", operation: "delete-" + kind + "-row", button: "Delete", about: "The row goes. Its history stays.",
+				did: "delete", reason: true, when: editable, to: toAccount,
+			},
+			{name: "undone", operation: "delete-" + kind + "-row", did: "undone", reason: true, when: never, to: toAccount},
+			{name: "undo", operation: "edit-" + kind + "-row", did: "put-back", reason: true, when: never,
+				body: func(row map[string]any) any { return beforeEdit(row) }},
+		},
+	}
+}
 
-// showRow shows a row, with the body and the faults of a refused edit.
-func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]string, status int) page {
-	kind := v.kind()
-	account, id := v.r.PathValue("id"), v.r.PathValue("row")
-	shown.Link, shown.ID, shown.Account = accountPath(kind, account), id, v.accountOf(kind, account)
-	var row map[string]any
-	var versions []map[string]any
-	v.read("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions)
-	shown.History = v.lang.history("row", versions, nil, v.actor())
-	_, refused := v.ask("get-"+kind+"-row", request{vars: []string{account, id}}, &row)
-	switch {
-	case refused != nil && refused.Status == http.StatusNotFound: // deleted: only its history remains
-		return page{template: "row", title: "Row", status: status, body: shown}
-	case refused != nil:
-		return v.deny(refused)
-	case len(versions) == 0:
-		return page{}
+// reversible reports whether a row counts.
+func reversible(row map[string]any) bool { return row["void"] != true && row["reversed_by"] == nil }
+
+// toNextRow returns the address of the account with the form for the row after an added one.
+func (d *desk) toNextRow(row map[string]any) string {
+	query := url.Values{"date": {textOf(row["date"])}, "row": {plain(row["id"])}, "side": {d.r.PostForm.Get("side")}}
+	return withQuery(accountPath(d.of.parent.word, d.parent), query)
+}
+
+// versions returns the history of the row of the page.
+func (d *desk) versions() (all []map[string]any) {
+	d.read("read-"+d.of.parent.word+"-row-history", request{vars: []string{d.parent, d.id}}, &all)
+	return all
+}
+
+// ledgerRow returns the row of the page, with its newest change and the last day of the lock that covers it.
+func (d *desk) ledgerRow() (row map[string]any, refused *problem) {
+	_, refused = d.ask(d.of.get, request{vars: []string{d.parent, d.id}}, &row)
+	if versions := d.versions(); row != nil && len(versions) > 0 {
+		row["newest"] = versions[len(versions)-1]
 	}
-	shown.Row, shown.Revision, shown.Date = v.lang.lineOf(kind, row), plain(row["revision"]), v.Today()
-	if status == http.StatusPreconditionFailed && body != nil {
-		shown.Theirs = v.lang.recordDifferences(row, body)
-	}
-	if body == nil {
-		body = row
-	}
-	shown.Undo = v.r.URL.Query().Get("done") == "edited" && textOf(versions[len(versions)-1]["change"]) == "edited"
-	shown.Reversible = !shown.Row.Void && shown.Row.ReversedBy == ""
-	if shown.Reversible && v.permissions()["ledger:write"] {
+	if row != nil && reversible(row) && d.permissions()["ledger:write"] {
 		var lock map[string]any
-		v.read("get-books-lock", request{}, &lock)
-		if through := textOf(lock["locked_through"]); shown.Row.Date <= through {
-			shown.Locked = through
+		d.read("get-books-lock", request{}, &lock)
+		if through := textOf(lock["locked_through"]); textOf(row["date"]) <= through {
+			row["locked"] = through
 		}
 	}
-	shown.Editable = shown.Reversible && shown.Row.Reverses == "" && shown.Locked == ""
-	shown.Fields = v.schemaOf("edit-"+kind+"-row").fields("", body, faults, 1)
-	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
-	return page{template: "row", title: "Row", status: status, body: shown}
+	return row, refused
 }
 
-// editRow edits, voids, reverses or deletes a row, or shows the effect.
-func (v *visit) editRow() page {
-	kind := v.kind()
-	form, account, id := v.r.PostForm, v.r.PathValue("id"), v.r.PathValue("row")
-	do := form.Get("do")
-	in := request{
-		vars: []string{account, id}, key: form.Get("key"), match: form.Get("revision"), dry: form.Get("preview") != "",
-		reason: strings.TrimSpace(form.Get("reason")),
+// beforeEdit returns a row as it was before its newest change, as the body of an edit.
+func beforeEdit(row map[string]any) map[string]any {
+	was := inner(inner(row, "newest"), "before")
+	return map[string]any{
+		"id": row["id"], "date": was["date"], "in_entries": given(was["in_entries"]), "out_entries": given(was["out_entries"]),
 	}
-	operation, word := do+"-"+kind+"-row", do
-	var body map[string]any
-	switch do {
-	case "undo":
-		body = v.before(kind, account, id)
-		do, operation, word = "edit", "edit-"+kind+"-row", "put-back"
-		in.vars, in.query, in.body, in.reason = in.vars[:1], url.Values{"row_id": {id}}, body, "undone"
-	case "edit":
-		body, word = v.schemaOf(operation).read(form, true), "edited"
-		in.vars, in.query, in.body = in.vars[:1], url.Values{"row_id": {id}}, body
-	case "delete":
-	case "void":
-		in.body = map[string]any{}
-	case "unpair":
-		operation, in.vars, in.body = "unpair-row", nil, map[string]any{"row": json.Number(id)}
-	case "reverse":
-		in.body = map[string]any{"date": form.Get("reversed_on")}
-	default:
-		return v.deny(errNoPage)
+}
+
+// row shows a row, or the account after a new row was refused.
+func (d *desk) row(in sent) page {
+	kind := d.of.parent.word
+	if d.id == "" {
+		if in.do == "" {
+			return d.deny(errNoPage)
+		}
+		account := d.visit.desk(d.of.parent, false)
+		account.id = d.parent
+		return account.account(in)
 	}
-	if in.reason == "" && !in.dry {
-		return v.showRow(rowPage{Do: do, Key: in.key, Wrong: []string{v.lang.t("Say why.")}}, body, nil, http.StatusUnprocessableEntity)
+	body := map[string]any{
+		"Account": d.accountOf(kind, d.parent), "Link": accountPath(kind, d.parent), "ID": d.id,
+		"History": d.lang.history("row", d.versions(), nil, d.actor),
 	}
-	reason := in.reason
-	if in.dry {
-		in.reason = cmp.Or(reason, "tried") // it is stored nowhere
-	}
-	var row map[string]any
-	out, refused := v.ask(operation, in, &row)
+	row, refused := d.find()
 	switch {
-	case in.dry:
-		p := v.previewOf(kind, row, refused)
-		return v.previewed(p, func() page {
-			return v.showRow(rowPage{Preview: p, Do: do, Reason: reason, Key: in.key}, body, refused.faults(), 0)
-		})
-	case refused != nil:
-		shown := rowPage{Do: do, Reason: reason, Key: in.key}
-		if do != "edit" || len(refused.Errors) == 0 {
-			shown.Wrong = []string{detail(refused)}
-		}
-		return v.showRow(shown, body, refused.faults(), refused.Status)
+	case refused != nil && refused.Status != http.StatusNotFound:
+		return d.deny(refused)
+	case row == nil: // deleted: only its history remains
+		return page{template: "row", title: "Row", status: in.status, body: body}
 	}
-	to := accountPath(kind, account)
-	if do == "edit" || do == "void" {
-		to += "/rows/" + id
+	if in.status == http.StatusPreconditionFailed && in.do == "edit" {
+		body["Theirs"] = d.lang.recordDifferences(row, in.body)
+	} else if in.status == http.StatusPreconditionFailed && in.do == "undo" {
+		body["Theirs"] = d.lang.recordDifferences(row, beforeEdit(row))
 	}
-	if do == "delete" && in.reason == "undone" {
-		word = "undone"
-	}
-	return page{redirect: after(out, to, word)}
+	forms := d.forms(in, row)
+	body["Row"], body["Line"], body["Forms"], body["Do"], body["Preview"] = row, d.lang.lineOf(kind, row), forms, in.do, in.preview
+	body["Wrong"] = wrongOf(in, forms)
+	body["Undo"] = d.r.URL.Query().Get("done") == "edited" && inner(row, "newest")["change"] == "edited"
+	return page{template: "row", title: "Row", status: in.status, body: body}
 }
 
-// before returns a row as it was before its newest change, as the body of an edit.
-func (v *visit) before(kind, account, id string) map[string]any {
-	var versions []map[string]any
-	v.read("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions)
-	newest := map[string]any{}
-	if len(versions) > 0 {
-		newest = versions[len(versions)-1]
+// wrongOf returns the faults of a form that stand at none of its fields.
+func wrongOf(in sent, forms []actForm) []string {
+	for _, f := range forms {
+		if f.Do == in.do && f.Wrong != nil {
+			return f.Wrong
+		}
 	}
-	was, is := newest["before"].(map[string]any)
-	if !is || textOf(newest["change"]) != "edited" {
-		v.deny(errNoPage)
-	}
-	return map[string]any{"date": was["date"], "in_entries": given(was["in_entries"]), "out_entries": given(was["out_entries"])}
+	return in.wrong
 }

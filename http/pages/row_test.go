@@ -47,7 +47,7 @@ func TestARowThatStaysAsItIsOffersNoChange(t *testing.T) {
 	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
 	account := book(o, clerk, 2)
 	first, second := account+"/rows/1", account+"/rows/2"
-	b.submitOf(first, first, `value="reverse"`, "reversed_on", "2025-03-05", "reason", "wrong account").Is(303)
+	b.submitOf(first, first, `value="reverse"`, "date", "2025-03-05", "reason", "wrong account").Is(303)
 	b.submitOf(second, second, `value="void"`, "reason", "twice").Is(303)
 	for _, row := range []string{first, second} {
 		shown := b.get(row).Is(200)
@@ -84,7 +84,7 @@ func TestWhatAnotherChangedStays(t *testing.T) {
 	for i, do := range []string{"void", "reverse", "delete"} {
 		stale := form(b.get(row), row, `value="`+do+`"`)
 		stale.Set("reason", "twice")
-		stale.Set("reversed_on", "2025-03-04")
+		stale.Set("date", "2025-03-04")
 		b.submitOf(row, row, `value="edit"`, "date", "2025-03-03", "in_entries[0].amount", []string{"6", "7", "8"}[i], "reason",
 			"misread").Is(303)
 		refused := b.site.Ask(http.MethodPost, row, stale).Is(412).Says("It was changed since you read it")
