@@ -44,16 +44,12 @@ func (d *desk) count(query url.Values) int {
 // scripted reports whether a script fetches the page to refresh a part of it.
 func (d *desk) scripted() bool { return d.r.Header.Get("Sec-Fetch-Dest") == "empty" }
 
-// widget returns the HTML element that embeds a channel's chat widget, nil for other channels.
+// widget returns the channel of a chat widget with the address of this server, nil for other channels.
 func (d *desk) widget(channel map[string]any) any {
-	key := textOf(channel["channelKey"])
-	if key == "" {
+	if channel["channelKey"] == nil {
 		return nil
 	}
-	return map[string]any{
-		"Snippet": `<script src="` + strings.TrimSuffix(d.PublicURL, "/") + `/widget.js" data-channel="` + key + `" async></script>`,
-		"Try":     d.of.address("", d.id) + "/try",
-	}
+	return map[string]any{"Channel": channel, "Server": strings.TrimSuffix(d.PublicURL, "/")}
 }
 
 // tryWidget shows a channel's chat widget as on a website.

@@ -141,7 +141,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	} else {
 		for _, e := range entriesOf(stored["entries"]) {
 			if found, _ := form.client.find(v.lang, textOf(e["client_name"])); found != "" && e["client_id"] == nil {
-				e["client_id"] = form.client.text(found) // it is not saved yet
+				e["client_id"] = form.client.Text(found) // it is not saved yet
 			}
 		}
 	}

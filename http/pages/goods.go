@@ -26,19 +26,11 @@ func (v *visit) toContact() page {
 // goodsPage is the content of the public page of a company or a product.
 type goodsPage struct {
 	Company, Product map[string]any // Product: nil on the page of a company
-	Description      string         // one line, for previews
-	Pictures         []picture
 	Products         []map[string]any
 	Older            string // address of the next page of products, "" for none
 	Form             actForm
 	Link             string
 	Asked            bool
-}
-
-// picture is a product's picture. The page embeds this server's pictures, as the content policy requires, and links to others.
-type picture struct {
-	Address string
-	Own     bool
 }
 
 // relative returns the address of a file of this server without the server, which opens at the visitor's address of it.
@@ -73,12 +65,8 @@ func goodsResources() []*resource {
 
 func (d *desk) product(in sent) page {
 	p := d.found()
-	shown := goodsPage{Product: p, Description: oneLineOf(p["description"])}
+	shown := goodsPage{Product: p}
 	d.read("get-company", request{vars: []string{textOf(p["company_id"])}}, &shown.Company)
-	for _, image := range textsOf(p["images"]) {
-		address, own := d.relative(image)
-		shown.Pictures = append(shown.Pictures, picture{address, own})
-	}
 	return d.goods(shown, p, in)
 }
 
@@ -87,7 +75,7 @@ func (d *desk) seller(in sent) page {
 	if slug := textOf(c["slug"]); slug != d.id && d.r.Method == http.MethodGet {
 		return page{redirect: "/companies/" + url.PathEscape(slug)}
 	}
-	shown := goodsPage{Company: c, Description: oneLineOf(c["description"])}
+	shown := goodsPage{Company: c}
 	number := d.number()
 	var list struct {
 		Data  []map[string]any `json:"data"`

@@ -89,7 +89,6 @@ type khataPage struct {
 	Rows     []khataRow
 	Accounts refs
 	Kinds    []choice // of accounts to open
-	Posted   []choice // rows in the books
 	Preview  *khataPreview
 	Wrong    []string
 	Key      string
@@ -97,15 +96,9 @@ type khataPage struct {
 
 // khataPreview is the effect of posting the accepted rows.
 type khataPreview struct {
-	Accepted, Left int // entries
-	Changes        []khataChange
+	Accepted, Left int              // entries
+	Accounts       []map[string]any // with their balances before and after
 	Wrong          []string
-}
-
-// khataChange is the effect of the rows on an account, unit by unit.
-type khataChange struct {
-	Name, KindName string
-	Before, After  []balance
 }
 
 func (v *visit) upload() khataUpload {
@@ -128,24 +121,17 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 		p.body = shown
 		return p
 	}
-	accounts := v.accountRefs("")
+	shown.Accounts = v.accountRefs("")
 	if u["submitted"] == true {
-		for _, r := range entriesOf(u["submitted_rows"]) {
-			ledger, account, row := textOf(r["ledger"]), plain(r["account_id"]), plain(r["row_id"])
-			link := accountPath(ledger, account) + "/rows/" + row
-			name := accounts.text(ledger+"/"+account) + " · " + v.lang.tf("Row %s", row)
-			shown.Posted = append(shown.Posted, choice{Value: link, Text: name})
-		}
 		p.body = shown
 		return p
 	}
 	lines := v.khataLines()
 	if entries == nil {
-		entries = entriesRead(u, accounts)
+		entries = entriesRead(u, shown.Accounts)
 		shown.Preview = v.previewKhata(u, entries)
 	}
 	shown.Rows = v.khataRows(u, lines, entries, faults)
-	shown.Accounts = accounts
 	shown.Kinds = slices.Concat(kinds[:len(kinds)-1], polisherKinds)
 	p.body = shown
 	return p
@@ -179,14 +165,7 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPre
 		return shown
 	}
 	in.dry = true
-	var would struct {
-		Accounts []struct {
-			Ledger string         `json:"ledger"`
-			Name   string         `json:"name"`
-			Before map[string]any `json:"before"`
-			After  map[string]any `json:"after"`
-		} `json:"accounts"`
-	}
+	var would struct{ Accounts []map[string]any }
 	if _, refused := v.ask("submit-khata", in, &would); refused != nil {
 		shown.Wrong = general(refused)
 		for _, f := range entryFaults(v.lang, refused, entries, of).Errors {
@@ -199,16 +178,7 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPre
 		}
 		return shown
 	}
-	for _, a := range would.Accounts {
-		c := khataChange{Name: a.Name, KindName: kindName(a.Ledger)}
-		before, after := v.lang.balancesOf(a.Ledger, a.Before), v.lang.balancesOf(a.Ledger, a.After)
-		for i := range min(len(before), len(after)) {
-			if before[i] != after[i] {
-				c.Before, c.After = append(c.Before, before[i]), append(c.After, after[i])
-			}
-		}
-		shown.Changes = append(shown.Changes, c)
-	}
+	shown.Accounts = would.Accounts
 	return shown
 }
 

@@ -44,7 +44,7 @@ func entriesRead(upload khataUpload, accounts refs) []khataEntry {
 			}
 		}
 		if id := read["account_id"]; id != nil {
-			e.Account = accounts.text(textOf(read["ledger"]) + "/" + plain(id))
+			e.Account = accounts.Text(textOf(read["ledger"]) + "/" + plain(id))
 		}
 		e.Accepted = !unsure(read) && e.Line["account_id"] != nil && e.Line["date"] != nil
 		entries[i] = e
@@ -86,7 +86,7 @@ func (v *visit) entriesPosted(count int) []khataEntry {
 		}
 		if found, wrong := accounts.find(v.lang, e.Account); wrong == "" {
 			kind, id, _ := strings.Cut(found, "/")
-			e.Line["ledger"], e.Line["account_id"], e.Account = kind, number(id, ""), accounts.text(found)
+			e.Line["ledger"], e.Line["account_id"], e.Account = kind, number(id, ""), accounts.Text(found)
 		}
 	}
 	if last := len(entries) - 1; last >= count && entries[last].blank() {

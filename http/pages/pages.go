@@ -368,6 +368,7 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"phone":       func(n any) string { return phone(textOf(n)) },
 		"kindName":    func(kind any) string { return kindName(textOf(kind)) },
 		"balances":    func(of map[string]any) []balance { return lang.balancesOf(textOf(of["kind"]), of) },
+		"balancesIn":  func(kind string, of map[string]any) []balance { return lang.balancesOf(kind, of) },
 		"accountPath": func(kind, id any) string { return accountPath(textOf(kind), plain(id)) },
 		"talk":        func(id any, kept url.Values) string { return withQuery(talkPath(plain(id)), kept) },
 		"reason":      func(code, title any) string { return reasonOf(textOf(code), textOf(title)) },

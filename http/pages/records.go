@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -287,29 +288,37 @@ func differing(body, record map[string]any) map[string]any {
 }
 
 // same reports whether an input's value equals the record's. An empty input equals a missing value.
-func same(value, was any) bool {
-	empty := func(v any) bool { return v == nil || v == "" || fmt.Sprint(v) == "[]" || fmt.Sprint(v) == "map[]" }
-	lines, isList := value.([]any)
-	if others, is := was.([]any); isList && is && len(lines) == len(others) {
-		for i := range lines {
-			if !same(lines[i], others[i]) {
-				return false
+func same(value, was any) bool { return reflect.DeepEqual(canonical(value), canonical(was)) }
+
+// canonical returns a value for comparison: plain values as texts, objects without empty values, and nil for an empty value.
+func canonical(value any) any {
+	switch value := value.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		object := map[string]any{}
+		for name, one := range value {
+			if one = canonical(one); one != nil {
+				object[name] = one
 			}
 		}
-		return true
-	}
-	object, isObject := value.(map[string]any)
-	if other, is := was.(map[string]any); isObject && is {
-		all := maps.Clone(other)
-		maps.Copy(all, object)
-		for name := range all {
-			if !same(object[name], other[name]) {
-				return false
-			}
+		if len(object) > 0 {
+			return object
 		}
-		return true
+	case []any:
+		list := make([]any, len(value))
+		for i, one := range value {
+			list[i] = canonical(one)
+		}
+		if len(list) > 0 {
+			return list
+		}
+	default:
+		if text := fmt.Sprint(value); text != "" {
+			return text
+		}
 	}
-	return empty(value) && empty(was) || fmt.Sprint(value) == fmt.Sprint(was)
+	return nil
 }
 
 // found returns the record of the page. Without it the request fails.

@@ -62,8 +62,8 @@ func (v *visit) accountsOf(kind string) (accounts []choice) {
 // folded returns a name in the form for comparison.
 func folded(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), " ")) }
 
-// text returns the text of an id, "" for an id without a record.
-func (r refs) text(id string) string {
+// Text returns the text of an id, "" for an id without a record.
+func (r refs) Text(id string) string {
 	if i := slices.IndexFunc(r.Choices, func(c choice) bool { return c.Value == id }); i >= 0 {
 		return r.Choices[i].Text
 	}
@@ -132,7 +132,7 @@ func (all references) schema(s *schema) *schema {
 // texts returns a record with texts in place of ids.
 func (all references) texts(record map[string]any) map[string]any {
 	named, _ := all.replace(record, "", func(r refs, id any, _ string) (any, bool) {
-		text := r.text(plain(id))
+		text := r.Text(plain(id))
 		return text, text != ""
 	}).(map[string]any)
 	return named

@@ -28,8 +28,8 @@ func TestReferencesAreFoundByTheirText(t *testing.T) {
 		require.Empty(t, id, text)
 		require.Contains(t, wrong, want, text)
 	}
-	require.Equal(t, "Ram · 7", r.text("7"))
-	require.Empty(t, r.text("1"))
+	require.Equal(t, "Ram · 7", r.Text("7"))
+	require.Empty(t, r.Text("1"))
 }
 
 func TestReferencesOfAFormAreTexts(t *testing.T) {
