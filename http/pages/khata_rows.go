@@ -20,17 +20,15 @@ type khataEntry struct {
 
 // khataRow is an entry as the page shows it.
 type khataRow struct {
-	Number, Index int
-	Name          string // JSON path
-	Summary       string
-	Accepted      bool
-	Account       field
-	Ledger, ID    string         // of the account
-	Fields        []field        // the others
-	Read          map[string]any // nil: added by the user; the reading missed it
-	Unknown       bool           // no account has the name
-	Open, Focus   bool           // Open: the inputs are shown; Focus: the row has the focus
-	Wrong         string
+	khataEntry
+
+	Name        string // JSON path
+	Summary     string
+	Account     field
+	Fields      []field        // the others
+	Read        map[string]any // nil: added by the user; the reading missed it
+	Open, Focus bool           // Open: the inputs are shown; Focus: the row has the focus
+	Wrong       string
 }
 
 // entriesRead returns the entries of the reading.
@@ -113,17 +111,13 @@ func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntr
 			read = upload.read()[i]
 		}
 		name := fmt.Sprintf("entries[%d]", i)
-		r := khataRow{
-			Number: i + 1, Index: i, Name: name, Accepted: e.Accepted, Ledger: textOf(e.Line["ledger"]), ID: plain(e.Line["account_id"]),
-			Read: read, Wrong: faults[name],
-		}
-		r.Unknown = r.ID == "" && e.Account != ""
+		r := khataRow{khataEntry: e, Name: name, Read: read, Wrong: faults[name]}
 		parts := []string{v.lang.day(textOf(e.Line["date"])), e.Account, v.lang.t(enumWord(e.Line["side"])), v.lang.line(e.Line)}
 		r.Summary = strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 		r.Account = field{Name: name + ".account", Label: "Account", Kind: "text", Value: e.Account, Error: faults[name+".account"]}
 		r.Fields = drawing{faults: faults}.object(lines.without("ledger", "account_id"), name, any(e.Line), false)
 		faulty := r.Wrong != "" || r.Account.Error != "" || slices.ContainsFunc(r.Fields, func(f field) bool { return f.Error != "" })
-		r.Open = i < count && (faulty || r.ID == "" || e.Line["date"] == nil)
+		r.Open = i < count && (faulty || e.Line["account_id"] == nil || e.Line["date"] == nil)
 		if first < 0 && i < count && (faulty || len(faults) == 0 && !e.Accepted) {
 			first = i
 		}

@@ -111,20 +111,14 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 				f.Key = "" // the next write needs a new key
 			}
 		}
-		var value any = mine.body
+		value := map[string]any{}
 		if a.edit {
-			whole := maps.Clone(record)
-			maps.Copy(whole, mine.body)
-			value = whole
-		} else if mine.body == nil {
-			value = map[string]any{}
+			maps.Copy(value, record)
 		}
-		if a.starts != nil && mine.body == nil {
-			starts := a.starts(d, record)
-			if whole, is := value.(map[string]any); is {
-				maps.Copy(whole, starts)
-			}
+		if mine.body == nil {
+			maps.Copy(value, a.starting(d, record))
 		}
+		maps.Copy(value, mine.body)
 		blank := blankLines
 		if a.preview != nil {
 			blank, f.Live, f.Preview = 1, true, mine.preview
