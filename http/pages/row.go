@@ -141,7 +141,7 @@ func (d *desk) row(in sent) page {
 	return page{template: "row", title: "Row", status: in.status, body: body}
 }
 
-// wrongOf returns the faults of a form that stand at none of its fields.
+// wrongOf returns the faults of the sent form that no field shows.
 func wrongOf(in sent, forms []actForm) []string {
 	for _, f := range forms {
 		if f.Do == in.do && f.Wrong != nil {
