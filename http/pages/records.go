@@ -438,7 +438,8 @@ func (d *desk) drawn(name string, record map[string]any) *display {
 	}
 	var text strings.Builder
 	d.deny(cells.ExecuteTemplate(&text, d.of.cells+"-"+name, computed{d, record}))
-	one := &display{Label: d.lang.t(labelOf(name)), HTML: template.HTML(strings.TrimSpace(text.String()))} //nolint:gosec // G203: of a template
+	one := &display{Label: d.lang.t(labelOf(name))}
+	one.HTML = template.HTML(strings.TrimSpace(text.String())) //nolint:gosec // G203: a template wrote it
 	if slices.Contains(d.of.weights, name) {
 		one.Class = "n weight"
 	}
