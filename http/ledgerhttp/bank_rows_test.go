@@ -34,19 +34,6 @@ func TestAnEditNamesItsRowByIdRowIdOrQuery(t *testing.T) {
 	require.Equal(t, "03-01 5", apptest.Balances(clerk, path))
 }
 
-func TestTextsOfAnyScriptComeBackAsTheyWere(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	const text = `₹ नकद <b>&amp; "quoted" \ ' -- 😀 é`
-	var posted, read apptest.BankRow
-	clerk.POST(apptest.Ledger(account),
-		map[string]any{"date": "2025-03-01", "in_entries": []any{map[string]any{"amount": 1, "description": text}}}).Status(201).JSON(&posted)
-	clerk.GET(apptest.At(account, posted.ID)).Status(200).JSON(&read)
-	require.Equal(t, text, posted.In[0].Description)
-	require.Equal(t, text, read.In[0].Description)
-}
-
 func TestWhatWasReadCanBePostedTogether(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)

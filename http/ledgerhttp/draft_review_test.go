@@ -59,14 +59,6 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	read.Contains(`"phone_number":"+919812345670"`, `"notes":"by Holi"`, `"client_name":"Ramesh Jewellers"`)
 	r.clerk.PUT(r.path, read.Text).Status(200).Contains(`"revision":2`)
 
-	extra := fmt.Sprint(r.path, "/entries/", made(r.clerk, r.path+"/entries", `{"item_name": "mistake"}`))
-	r.clerk.POST(r.path+"/convert", `{}`).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].slip_number"`,
-		`"field":"entries[2].weight"`, `"field":"entries[2].client_id"`, `"field":"entries[2].slip_number"`)
-	r.clerk.POST(r.path+"/convert", `{"date":"tomorrow"}`).Status(422).
-		Contains(`"field":"date"`, `"field":"entries[0].slip_number"`, `"field":"entries[2].weight"`)
-	r.clerk.DELETE(extra).Status(204)
-	r.clerk.DELETE(extra).Problem(404, "Order draft entry not found")
-
 	r.clerk.POST(r.path+"/recalculate_slip_numbers", nil).Status(200).Contains(`"slip_number":"1"`)
 	r.clerk.With("Bahi-Dry-Run", "true").POST(r.path+"/convert", nil).Status(200).Contains(`"orders":[{"client_id":`,
 		`"client_name":"Ramesh Jewellers"`)
@@ -74,16 +66,12 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	converted.Contains(fmt.Sprintf(`"draft_id":%d`, r.draft.ID), `"slip_number":"1","date":"2025-03-01","delivery_date":"2025-03-10"`,
 		`"status":"open"`, `"pending_weight":255.5`,
 		`"item_name":"payal","weight":250,"making_charge":0,"quantity":4}`)
-	r.clerk.POST(r.path+"/convert", nil).Problem(404, "Order draft not found")
-	r.clerk.GET(r.path).Problem(404, "Order draft not found")
 	r.clerk.PUT(r.entry(0), `{"weight": 1}`).Problem(404, "Order draft not found")
 	require.Equal(t, "[]\n", r.clerk.GET("/order-drafts").Status(200).Text)
 
 	var became struct{ Orders []ledgerview.ClientOrder }
-	r.clerk.GET(fmt.Sprint("/client-orders?client_id=", r.client)).Status(200).Contains(`"total":1`, `"quantity":4`)
 	picked(converted, &became)
-	id := became.Orders[0].ID
-	r.clerk.GET(fmt.Sprint("/client-order/", id)).Status(200).Contains(`"revision":0`)
+	r.clerk.GET(fmt.Sprint("/client-order/", became.Orders[0].ID)).Status(200).Contains(`"revision":0`, `"quantity":4`)
 }
 
 func TestADraftIsFoundByItsSlipAndHasTheWorkspacesEntriesAlone(t *testing.T) {
@@ -95,8 +83,6 @@ func TestADraftIsFoundByItsSlipAndHasTheWorkspacesEntriesAlone(t *testing.T) {
 	stranger.clerk.PUT(stranger.entry(0), `{"client_id": 999999999}`).Problem(422, "Validation error").Contains(`"field":"client_id"`)
 	stranger.clerk.PUT(stranger.path+"/entries/"+fmt.Sprint(r.draft.Entries[0].ID), `{"weight": 1}`).
 		Problem(404, "Order draft entry not found")
-	stranger.clerk.DELETE(stranger.entry(0)).Status(204)
-	stranger.clerk.POST(stranger.path+"/convert", nil).Problem(409, "Order draft has no entries")
 	r.clerk.PUT(r.path, fmt.Sprintf(`{"client_id": %d}`, r.client)).Status(200)
 	r.clerk.DELETE(fmt.Sprint("/client/", r.client)).Status(204)
 	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft is not ready").

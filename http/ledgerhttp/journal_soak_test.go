@@ -10,5 +10,5 @@ import (
 
 func TestAllIsKeptWithAJournal(t *testing.T) {
 	t.Parallel()
-	apptest.OnJournal(t, "", apptest.TestsOf(t, "bank_*", "books_lock", "orders", "takadas")...)
+	apptest.OnJournal(t, "", apptest.TestsOf(t, "bank_*", "orders", "takadas")...)
 }

@@ -73,7 +73,6 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 	clerk, operator := o.Clerk(o.Home), o.Operator().With("Bahi-Workspace", o.Home)
 	clerk.GET(seals).Status(200).Body(`{"items":[]}`)
 	clerk.GET(year).Problem(404, notInUse)
-	clerk.POST(seals, `{"through":"2199-12-31"}`).Problem(422, "Validation error", "through", "must be before today")
 	sbi := apptest.Open(clerk, "SBI")
 	apptest.Post(clerk, sbi, apptest.Deposit("2025-03-31", "10.50"))
 	apptest.Post(clerk, sbi, apptest.Deposit("2025-04-01", "7"))
@@ -96,7 +95,6 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 	head := o.Head()
 	require.Equal(t, first.Text, clerk.POST(seals, closeIt).Status(200).Text, "twice: the first")
 	require.Equal(t, head, o.Head(), "a repetition writes nothing")
-	clerk.POST(seals, `{"through":"2025-03-30"}`).Problem(409, "A period is already closed through 2025-03-31")
 
 	shown := sealOf(clerk.GET(year).Status(200))
 	require.Equal(t, seal.Closed, shown.Closed)
@@ -105,13 +103,11 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 		[]any{shown.Balances[0].Name, shown.Balances[0].Cash, shown.Balances[0].Rows, shown.Total})
 	paged := sealOf(clerk.GET(year + "?page=2&page_size=1").Status(200))
 	require.Equal(t, "HDFC", paged.Balances[0].Name)
-	clerk.GET(year+"?page=2").Problem(422, "Validation error", "page", "requires page_size")
 	clerk.GET(fmt.Sprintf("%s?known_at=%d", year, seal.Position)).Problem(404, notInUse)
 
 	const hint = "The period through 2025-03-31 is closed: an operator may reopen it (POST /books/periods/2025-03-31/reopen)"
 	late := clerk.With("Bahi-Reason", "a late bill")
 	late.PUT("/books/lock", `{"locked_through":"2025-03-30"}`).Problem(409, hint)
-	late.PUT("/books/lock", `{"locked_through":null}`).Problem(409, hint)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-04-30"}`).Status(200)
 	late.PUT("/books/lock", closedThrough("2025-03-31")).Status(200)
 
@@ -121,10 +117,7 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 	clerk.POST(seals, closeIt).Status(200).Body(first.Text)
 
 	late.POST(year+"/reopen", ``).Status(403)
-	operator.POST(year+"/reopen", ``).Problem(409, "Only the newest closed period can be reopened: the one through 2025-04-30")
 	newest := seals + "/2025-04-30"
-	operator.POST(newest+"/reopen", `{"reason":" "}`).Problem(422, "Reopening a period requires a reason (header Bahi-Reason)")
-	operator.POST(seals+"/2025-04-29/reopen", `{"reason":"a late bill"}`).Problem(404, notInUse)
 	operator.With("Bahi-Dry-Run", "true").POST(newest+"/reopen", `{"reason":"a late bill"}`).Status(200).Body(closedThrough("2025-03-31"))
 	operator.POST(newest+"/reopen", `{"reason":"a late bill"}`).Status(200).Body(closedThrough("2025-03-31"))
 	operator.POST(newest+"/reopen", `{"reason":"a late bill"}`).Problem(404, notInUse)

@@ -25,8 +25,6 @@ func TestATakadaIsAddedChangedMovedAndListed(t *testing.T) {
 	s.clerk.PUT(path, read.Text).Status(200).Body(read.Text) // an edit with the values just read changes nothing
 	s.clerk.PUT(path, fmt.Sprintf(`{"items":[{"item_name":"payal","weight":7.5,"karigar_id":%d}]}`,
 		s.karigar)).Status(200).Body(shown(s.order, "7.5", imran, 1))
-	s.clerk.PUT(path, fmt.Sprintf(`{"client_order_id":%d}`, foreign)).Problem(409,
-		"A takada cannot change its client: the other order is of another client")
 	s.clerk.PUT(path, fmt.Sprintf(`{"client_order_id":%d}`, second)).Status(200).Body(shown(second, "7.5", imran, 2))
 	require.Contains(t, s.clerk.GET(s.path()).Status(200).Text, `"delivered_weight":0`)
 	require.Contains(t, s.clerk.GET(fmt.Sprint("/client-order/", second)).Status(200).Text, `"delivered_weight":7.5`)
@@ -43,7 +41,6 @@ func TestATakadaIsAddedChangedMovedAndListed(t *testing.T) {
 	}
 	both := fmt.Sprint(one, " ", other)
 	require.Equal(t, both, ids("", "2"))
-	require.Equal(t, both, ids("?page_size=1000", "2"))
 	require.Equal(t, fmt.Sprint(other), ids("?page=2&page_size=1", "2"))
 	require.Empty(t, ids("?page=3&page_size=1", "2"))
 	require.Equal(t, fmt.Sprint(one), ids(fmt.Sprint("?client_order_id=", second), "1"))
@@ -52,8 +49,6 @@ func TestATakadaIsAddedChangedMovedAndListed(t *testing.T) {
 
 	s.clerk.DELETE(fmt.Sprint("/karigar/", s.karigar)).Status(204)
 	s.clerk.GET(path).Status(200).Body(shown(second, "7.5", "null", 2))
-	require.Contains(t, s.clerk.GET("/takadas").Status(200).Text, `"karigar_id":null`)
-	s.clerk.PUT(path, `{"date":"2025-03-05"}`).Status(200).Body(shown(second, "7.5", "null", 2))
 	s.clerk.DELETE(path).Status(204).None()
 	s.clerk.GET(path).Problem(404, "Takada not found")
 }
