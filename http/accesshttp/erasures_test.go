@@ -88,26 +88,6 @@ func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {
 	require.Equal(t, 1, strings.Count(p.Text(), forgotten), "once for all erasures")
 }
 
-func TestErasureSparesTheAddresssNextUser(t *testing.T) {
-	t.Parallel()
-	o := apptest.StartErasing(t)
-	asha, eve := o.Person("asha@example.com"), o.Person("eve@example.com")
-	eve.PUT(apptest.Me, map[string]string{"email": "ravi@example.com"}).Status(200) // not her address
-	o.Mailed("ravi@example.com", apptest.VerifySubject, 1)
-	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", `{"email":"ravi@example.com","permissions":{"ledger":"read"}}`).Status(201)
-	_, token := apptest.Link(t, o.Mailed("ravi@example.com", apptest.InviteSubject, 1))
-	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", `{"email":"eve@example.com","permissions":{"ledger":"read"}}`).Status(201)
-	o.Mailed("eve@example.com", apptest.InviteSubject, 1)
-	o.WaitJobs("send_invitation")
-	o.Erased(eve)
-	require.Empty(t, o.Mails("ravi@example.com", apptest.VerifySubject), "the mail was for her account")
-	require.Empty(t, o.Mails("eve@example.com", apptest.VerifySubject))
-	require.Empty(t, o.Mails("eve@example.com", apptest.InviteSubject), "the mail was for her address")
-	require.Len(t, o.Mails("ravi@example.com", apptest.InviteSubject), 1)
-	ravi := o.Person("ravi@example.com")
-	ravi.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)
-}
-
 func TestEachNodeRemovesFilesOfUsersErasedElsewhere(t *testing.T) {
 	t.Parallel()
 	one := apptest.StartErasing(t)

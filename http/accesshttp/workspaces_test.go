@@ -41,9 +41,8 @@ func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
 	require.Equal(t, app.OwnAddress+"/invitations/accept", page)
 	const refused = "Invalid or expired invitation token"
 	accept := map[string]string{"token": token}
-	for _, wrong := range []string{"", token + "x", ravi.Workspace + token[strings.IndexByte(token, '.'):]} {
-		ravi.POST("/api/v1/invitations/accept", map[string]string{"token": wrong}).Problem(400, refused)
-	}
+	elsewhere := ravi.Workspace + token[strings.IndexByte(token, '.'):]
+	ravi.POST("/api/v1/invitations/accept", map[string]string{"token": elsewhere}).Problem(400, refused)
 	asha.POST("/api/v1/invitations/accept", accept).Problem(409, "Already a member of this workspace")
 	var joined struct {
 		WorkspaceID string         `json:"workspace_id"`

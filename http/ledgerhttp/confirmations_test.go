@@ -123,10 +123,8 @@ func (a *asking) parties(id int64) map[int64]ledgerview.ConfirmationParty {
 // write lets a phone write to the channel.
 func (a *asking) write(phone, text string) (message int64) {
 	a.t.Helper()
-	out, err := a.Sys.Messages.Receive(a.t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: phone}, Channel: a.channel,
-		Text: text, ProviderID: fmt.Sprintf("%s %s %d", phone, text, time.Now().UnixNano()), SentAt: time.Now()})
-	require.NoError(a.t, err)
-	_, err = fmt.Sscan(out.ID, &message)
+	out := a.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: phone}, Channel: a.channel, Text: text})
+	_, err := fmt.Sscan(out.ID, &message)
 	require.NoError(a.t, err)
 	return message
 }
@@ -231,9 +229,8 @@ func TestAnEditedMessageIsAnAnswer(t *testing.T) {
 	asha, _ := a.party("Asha", "9812345611")
 	c := a.ask(fmt.Sprintf(`"accounts":[%d]`, asha))
 	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Sent == 1 })
-	_, err := a.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "9812345611"},
-		Channel: a.channel, Text: "one moment", ProviderID: "asha's", SentAt: time.Now()})
-	require.NoError(t, err)
+	a.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "9812345611"}, Channel: a.channel, Text: "one moment",
+		ProviderID: "asha's"})
 	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Answered == 1 })
 	edit := func(text string) {
 		_, err := a.Sys.Messages.Revise(t.Context(), a.channel, "asha's", text, network.Moment{At: time.Now()})

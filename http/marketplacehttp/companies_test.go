@@ -85,17 +85,6 @@ func TestACompanyIsReadByItsIDAndItsSlug(t *testing.T) {
 	c.PATCH(of(first.Slug), `{}`).Problem(404, "Company not found")
 }
 
-func TestACompanyIsVerifiedByAnOperatorUntilItsNameChanges(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c := seller(o, o.Home)
-	k := founded(t, c, `{"name":"`+unique()+`"}`)
-	c.PATCH(of(k.ID), `{"verified":true}`).Status(200).Contains(`"verified":false`)
-	o.Operator().PATCH(of(k.ID), `{"verified":true}`).Status(200).Contains(`"verified":true`)
-	c.PATCH(of(k.ID), `{"city":"Pune"}`).Status(200).Contains(`"verified":true`)
-	c.PATCH(of(k.ID), `{"name":"Other"}`).Status(200).Contains(`"verified":false`)
-}
-
 func TestADomainBelongsToOneCompany(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

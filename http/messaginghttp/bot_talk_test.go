@@ -49,10 +49,7 @@ func taughtAs(t *testing.T, c *apitest.Client, b messagingview.Bot, kind, conten
 
 func writes(t *testing.T, o *apptest.Server, channel int64, from, id, text string) {
 	t.Helper()
-	_, err := o.Sys.Messages.Receive(t.Context(),
-		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from, Name: "Asha"}, Channel: channel, Text: text, ProviderID: id,
-			SentAt: time.Now()})
-	require.NoError(t, err)
+	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from, Name: "Asha"}, Channel: channel, Text: text, ProviderID: id})
 }
 
 func contactOf(t *testing.T, c *apitest.Client, phone string) messagingview.Contact {

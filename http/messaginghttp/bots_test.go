@@ -71,10 +71,5 @@ func TestAWebhookKeepsItsSecrets(t *testing.T) {
 	one := fmt.Sprint(at, "/", w.ID)
 	edited := c.PATCH(one, `{"active":false,"headers":{"x-key":"********","B":"b"},"jsonData":null}`).Status(200)
 	require.JSONEq(t, "["+edited.Text+"]", c.GET(at).Status(200).Text, "a read says what the write said")
-	c.PATCH(one, `{"url":"https://thief.example/{sku}"}`).Problem(422, "Validation error",
-		"headers", "must be given again, since url names another server", "queryParams", "must be given again, since url names another server",
-		"parameters", "must be given again, since url names another server")
-	c.PATCH(fmt.Sprint(at, "/", 1<<40), `{}`).Problem(404, "Webhook not found")
 	c.PATCH(botAt(botOf(t, c, "").ID, "/webhooks/", w.ID), `{}`).Problem(404, "Webhook not found")
-	require.JSONEq(t, "["+edited.Text+"]", c.GET(at).Status(200).Text)
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/messaging/channel"
@@ -146,10 +145,12 @@ func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 }
 
 // chatNetwork is a test server with the cloud wire format. It accepts the token "good", and does not respond about the sender "slow".
-func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
+func chatNetwork(t *testing.T, send http.HandlerFunc, templates ...http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case len(templates) == 1 && strings.HasSuffix(r.URL.Path, "/message_templates"):
+			templates[0](w, r)
 		case !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer good"):
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = fmt.Fprintf(w, `{"error":{"message":%q,"code":190}}`, r.Header.Get("Authorization"))
@@ -223,14 +224,7 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 		require.NotContains(t, string(e.Data), "marmalade")
 	}
 	c.DELETE(channelAt(k.ID)).Status(204)
-	conn, err := pgx.Connect(t.Context(), o.Database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	require.Eventually(t, func() (destroyed bool) {
-		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`,
-			fmt.Sprintf("channel-%d", k.ID)).Scan(&destroyed))
-		return destroyed
-	}, time.Minute, 10*time.Millisecond)
+	forgotten(t, o, fmt.Sprintf("channel-%d", k.ID))
 }
 
 func TestTheOutboxHasTheMessagesOfSandboxChannels(t *testing.T) {

@@ -22,10 +22,8 @@ import (
 // heard simulates a message from a phone to a channel.
 func heard(t *testing.T, o *apptest.Server, channel int64, from, id string, at time.Time) {
 	t.Helper()
-	_, err := o.Sys.Messages.Receive(t.Context(),
-		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from, Name: "Asha"}, Channel: channel, Text: "Is it ready?",
-			ProviderID: id, SentAt: at})
-	require.NoError(t, err)
+	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from, Name: "Asha"}, Channel: channel, Text: "Is it ready?",
+		ProviderID: id, SentAt: at})
 }
 
 func text(to string, channel int64) string {
@@ -128,17 +126,10 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	require.Contains(t, c.GET(at(asha)).Status(200).Text, `"status":"open"`)
 
 	before := c.GET(at(asha) + "/messages").Status(200).Text
-	closed(c.POST("/api/chat/send", text("919812345670", sales.ID)))
 	stranger.POST("/api/chat/send", text("919812345678", sales.ID)).Problem(404, "Channel not found")
 	require.Contains(t, c.POST("/api/chat/send", text("919812345678", bot.ID)).Status(409).Text, `"code":"channel_type_unsupported"`)
-	c.POST("/api/chat/send", text("12", sales.ID)).Problem(422, "Validation error", "to", "expected a telephone number, as in +919812345678")
-	c.POST("/api/chat/send-image", fmt.Sprintf(`{"to":"919812345678","imageUrl":"a.jpg","channelId":%d}`, sales.ID)).
-		Problem(422, "Validation error", "imageUrl", "expected an address like https://cdn.example.org/a.jpg")
 	c.GET(at(asha)+"/messages?before=7").Problem(422, "Validation error", "before", "expected the id of a message, as in msg_8121")
 	require.Equal(t, before, c.GET(at(asha)+"/messages").Status(200).Text)
-
-	c.DELETE(at(asha)).Status(204)
-	c.GET(at(asha)+"/messages").Problem(404, "Contact not found")
 }
 
 func TestAChannelHasALimitForUsersAndKeysTogether(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
@@ -28,6 +27,17 @@ func made(t *testing.T, c *apitest.Client, body string) (k messagingview.Contact
 	t.Helper()
 	c.POST(contacts, body).Status(201).JSON(&k)
 	return k
+}
+
+// forgotten waits until the keys of subjects are destroyed.
+func forgotten(t *testing.T, o *apptest.Server, subjects ...string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var left int
+		err := o.Sys.Pool.QueryRow(t.Context(), `select count(*) from vault.key where subject = any($1) and destroyed_at is null`,
+			subjects).Scan(&left)
+		return err == nil && left == 0
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestAPhoneBelongsToOneContactOfAWorkspace(t *testing.T) {
@@ -83,23 +93,17 @@ func TestContactsAreFound(t *testing.T) {
 			require.Equal(t, "3", a.Header("X-Total-Count"))
 		}
 	}
-	for _, query := range []string{"limit=201", "page=0", "status=lost", "source=mail", "optIn=maybe"} {
-		c.GET(contacts + "?" + query).Status(422)
-	}
 }
 
 func TestADeletedContactIsForgotten(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	c := agent(o, apptest.Home)
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
 	const body = `{"name":"Zéphyrine","phone":"9812340987","email":"quillfeather@example.org"}`
 	keyed := c.With("Idempotency-Key", "k")
 	k := made(t, keyed, body)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	_, err := o.Sys.Messages.Receive(t.Context(),
-		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812340987"}, Channel: sales.ID, Text: "marmaladefish",
-			ProviderID: "w1", SentAt: time.Now()})
-	require.NoError(t, err)
+	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812340987"}, Channel: sales.ID, Text: "marmaladefish"})
 	c.POST(at(k.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"quincebasket"}`, sales.ID)).Status(201)
 	untilRead(t, c, k.ID, 1)
 	files := fmt.Sprintf("files/messagingcontact-%d/", k.ID)
@@ -110,19 +114,10 @@ func TestADeletedContactIsForgotten(t *testing.T) {
 	c.DELETE(at(k.ID)).Status(204)
 
 	c.GET(at(k.ID)).Problem(404, "Contact not found")
-	c.PATCH(at(k.ID), `{"optIn":true}`).Problem(404, "Contact not found")
-	c.DELETE(at(k.ID)).Problem(404, "Contact not found")
 	c.GET(contacts + "?search=quill").Status(200).Body(`[]`)
 	require.NotEqual(t, k.ID, made(t, c, `{"name":"Usha","phone":"9812340987"}`).ID, "the phone is free")
 
-	conn, err := pgx.Connect(t.Context(), o.Database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	require.Eventually(t, func() (destroyed bool) {
-		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`,
-			fmt.Sprintf("messagingcontact-%d", k.ID)).Scan(&destroyed))
-		return destroyed
-	}, time.Minute, 10*time.Millisecond)
+	forgotten(t, o, fmt.Sprintf("messagingcontact-%d", k.ID))
 	require.Eventually(t, func() bool {
 		left, err := o.Sys.Blobs.List(t.Context(), files)
 		require.NoError(t, err)

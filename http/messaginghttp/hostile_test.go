@@ -68,14 +68,8 @@ func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
 // A network reports a template by the account, which has several channels.
 func TestATemplatesStatusIsOfEachChannelOfItsAccount(t *testing.T) {
 	t.Parallel()
-	network := chatNetwork(t, http.NotFound)
-	serve := network.Config.Handler
-	network.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/message_templates") {
-			_, _ = fmt.Fprint(w, `{"data":[{"id":"77","name":"a\u0000b","status":"APPROVED","components":[{"type":"BODY","text":"A\u0000"}]}]}`)
-			return
-		}
-		serve.ServeHTTP(w, r)
+	network := chatNetwork(t, http.NotFound, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, `{"data":[{"id":"77","name":"a\u0000b","status":"APPROVED","components":[{"type":"BODY","text":"A\u0000"}]}]}`)
 	})
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ChatURL, with.Outside.FetchAllow, with.Outside.SocialSecrets = network.URL,

@@ -3,7 +3,6 @@ package messaginghttp_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,13 +16,9 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 	o := apptest.Share(t)
 	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	said := 0
 	says := func(w messagingcmd.Sender, text string) {
 		t.Helper()
-		said++
-		_, err := o.Sys.Messages.Receive(t.Context(),
-			messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: text, ProviderID: fmt.Sprint("m", said), SentAt: time.Now()})
-		require.NoError(t, err)
+		o.Receives(messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: text})
 	}
 	says(messagingcmd.Sender{UserID: "IN.7", Username: "asha"}, "Hello")
 	byID := appears(t, c, "@asha")
@@ -66,13 +61,7 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 
 	// Both identities are erased together.
 	c.DELETE(at(asha.ID)).Status(204)
-	c.GET(at(asha.ID)).Problem(404, "Contact not found")
-	require.Eventually(t, func() bool {
-		var left int
-		err := o.Sys.Pool.QueryRow(t.Context(), `select count(*) from vault.key where subject = any($1) and destroyed_at is null`,
-			[]string{fmt.Sprintf("messagingcontact-%d", asha.ID), fmt.Sprintf("messagingcontact-%d", byPhone.ID)}).Scan(&left)
-		return err == nil && left == 0
-	}, time.Minute, 10*time.Millisecond)
+	forgotten(t, o, fmt.Sprintf("messagingcontact-%d", asha.ID), fmt.Sprintf("messagingcontact-%d", byPhone.ID))
 }
 
 func TestAContactLearnsThePhone(t *testing.T) {
@@ -80,10 +69,8 @@ func TestAContactLearnsThePhone(t *testing.T) {
 	o := apptest.Share(t)
 	c := agent(o, o.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	for i, w := range []messagingcmd.Sender{{UserID: "IN.70", Username: "learner"}, {UserID: "IN.70", From: "919812345670"}} {
-		_, err := o.Sys.Messages.Receive(t.Context(),
-			messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: "Hi", ProviderID: fmt.Sprint("l", i), SentAt: time.Now()})
-		require.NoError(t, err)
+	for _, w := range []messagingcmd.Sender{{UserID: "IN.70", Username: "learner"}, {UserID: "IN.70", From: "919812345670"}} {
+		o.Receives(messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: "Hi"})
 	}
 	require.Equal(t, "919812345670", *appears(t, c, "@learner").Phone)
 }

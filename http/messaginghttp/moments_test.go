@@ -21,11 +21,10 @@ func TestMessagesOfOneSecondAreInTheOrderOfTheirArrival(t *testing.T) {
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	second := time.Now().Add(-time.Hour).Truncate(time.Second)
 	for _, n := range rand.Perm(20) {
-		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{
-			Sender: messagingcmd.Sender{From: "919812345678", Name: "Asha"}, Channel: sales.ID, Text: fmt.Sprint(n), ProviderID: fmt.Sprint("w", n),
+		o.Receives(messagingcmd.InboundMessage{
+			Sender: messagingcmd.Sender{From: "919812345678", Name: "Asha"}, Channel: sales.ID, Text: fmt.Sprint(n),
 			SentAt: second, ArrivedAt: second.Add(time.Minute - time.Duration(n)*time.Millisecond), // the newest first
 		})
-		require.NoError(t, err)
 	}
 	talk := conversation(t, c, appears(t, c, "919812345678").ID, "")
 	pages := conversation(t, c, appears(t, c, "919812345678").ID, "?limit=7")
@@ -70,11 +69,8 @@ func TestAReactionIsNoMessage(t *testing.T) {
 	n := 0
 	react := func(from, emoji string) {
 		n++
-		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{
-			Sender: messagingcmd.Sender{From: from}, Channel: sales.ID, Type: "reaction", Text: emoji, Reacts: "w1", ProviderID: fmt.Sprint("r", n),
-			SentAt: begin.Add(time.Duration(n) * time.Minute),
-		})
-		require.NoError(t, err)
+		o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from}, Channel: sales.ID, Type: "reaction", Text: emoji,
+			Reacts: "w1", SentAt: begin.Add(time.Duration(n) * time.Minute)})
 	}
 	said := func() (all []string) {
 		for _, m := range conversation(t, c, asha, "") {

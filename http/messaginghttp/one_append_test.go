@@ -3,7 +3,6 @@ package messaginghttp_test
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,10 +17,8 @@ func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
 	o := apptest.Share(t)
 	c := agent(o, o.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	receive := func(id, text string, from messagingcmd.Sender) (types []string) {
-		a := messagingcmd.InboundMessage{Sender: from, Channel: sales.ID, Text: text, ProviderID: id, SentAt: time.Now()}
-		out, err := o.Sys.Messages.Receive(t.Context(), a)
-		require.NoError(t, err)
+	receive := func(text string, from messagingcmd.Sender) (types []string) {
+		out := o.Receives(messagingcmd.InboundMessage{Sender: from, Channel: sales.ID, Text: text})
 		const most = 16
 		var written []event.Stored
 		for e := range o.Events(int64(out.Position) - most) {
@@ -42,17 +39,17 @@ func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
 	}
 	require.Equal(t,
 		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingContactReached", "MessagingSenderClaimed", "MessageReceived"},
-		receive("1", "Hello", messagingcmd.Sender{UserID: "IN.1", Name: "Asha"}))
+		receive("Hello", messagingcmd.Sender{UserID: "IN.1", Name: "Asha"}))
 	require.Equal(t,
 		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingPhoneClaimed", "MessageReceived"},
-		receive("2", "STOP", messagingcmd.Sender{From: "919812345671", Name: "Asha Rao"}))
+		receive("STOP", messagingcmd.Sender{From: "919812345671", Name: "Asha Rao"}))
 	require.Equal(t,
 		[]string{
 			"RequestAccepted", "MessagingContactAbsorbed", "MessagingContactEdited", "MessagingContactMerged", "MessagingPhoneClaimed",
 			"MessageReceived",
 		},
-		receive("3", "Hello again", messagingcmd.Sender{From: "919812345671", UserID: "IN.1"}))
+		receive("Hello again", messagingcmd.Sender{From: "919812345671", UserID: "IN.1"}))
 	require.Equal(t,
 		[]string{"RequestAccepted", "MessageReceived"},
-		receive("4", "And again", messagingcmd.Sender{From: "919812345671", UserID: "IN.1"}))
+		receive("And again", messagingcmd.Sender{From: "919812345671", UserID: "IN.1"}))
 }

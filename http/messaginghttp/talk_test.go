@@ -25,10 +25,7 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{page.ID, o.Home}, []any{id, of.String()})
 	asha := made(t, c, `{"name":"Asha","phone":"919812345601","email":"asha@example.org"}`)
-	_, err = o.Sys.Messages.Receive(t.Context(),
-		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "77", Name: "Meera", Social: true}, Channel: bot.ID, Text: "Hi",
-			ProviderID: "77:1", SentAt: time.Now()})
-	require.NoError(t, err)
+	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "77", Name: "Meera", Social: true}, Channel: bot.ID, Text: "Hi"})
 	meera := appears(t, c, "Meera")
 	send := at(asha.ID) + "/messages"
 	var all []messagingview.Template
@@ -48,12 +45,9 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 
 	before := c.GET(send).Status(200).Text
 	for body, wrong := range map[string][2]string{
-		`{"channelId":%d}`:                           {"text", "expected one of text, imageUrl and templateId"},
-		`{"channelId":%d,"text":"a","templateId":1}`: {"text", "expected one of text, imageUrl and templateId"},
-		`{"channelId":%d,"text":"a","caption":"b"}`:  {"caption", "allowed only with an image"},
-		`{"channelId":%d,"text":"  "}`:               {"text", "must not be empty"},
-		`{"channelId":%d,"imageUrl":"a.jpg"}`:        {"imageUrl", "expected an address like https://cdn.example.org/a.jpg"},
-		`{"channelId":%d,"templateId":999999}`:       {"templateId", "Template not found"},
+		`{"channelId":%d}`:                          {"text", "expected one of text, imageUrl and templateId"},
+		`{"channelId":%d,"text":"a","caption":"b"}`: {"caption", "allowed only with an image"},
+		`{"channelId":%d,"templateId":999999}`:      {"templateId", "Template not found"},
 	} {
 		c.POST(send, fmt.Sprintf(body, sales.ID)).Problem(422, "Validation error", wrong[0], wrong[1])
 	}
@@ -61,7 +55,6 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 		"must be filled", "templateParams.2", "must be filled")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, page.ID)).Problem(422, "Validation error", "channelId",
 		"The channel does not reach the contact")
-	c.POST(send, `{"channelId":999999,"text":"a"}`).Problem(422, "Validation error", "channelId", "Channel not found")
 	theirs := channelOf(t, stranger, `{"name":"Theirs","type":"chat"}`)
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, theirs.ID)).Problem(422, "Validation error", "channelId", "Channel not found")
 	require.Equal(t, before, c.GET(send).Status(200).Text)
@@ -116,8 +109,6 @@ func TestAConversationIsReadUpToAMessage(t *testing.T) {
 	c.POST(at(empty.ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Problem(422, "Validation error", "messageId",
 		"Message not found")
 	c.POST(read, `{"messageId":"7"}`).Problem(422, "Validation error", "messageId", "expected the id of a message, as in msg_8121")
-	c.POST(read, `{"messageId":"msg_999999"}`).Problem(422, "Validation error", "messageId", "Message not found")
-	c.GET(contacts + "?sort=oldest").Status(422)
 	require.Equal(t, int64(0), people(t, c, "?search=919812345602")[0].Unread)
 }
 

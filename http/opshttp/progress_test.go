@@ -40,11 +40,8 @@ func TestOutboxIsListedInPages(t *testing.T) {
 	require.Equal(t, " of 3", list("port=mail&page=1000000000&page_size=1000"))
 	require.Equal(t, " of 0", list("port=chat"))
 	require.Equal(t, " of 0", list("port=crm"))
-	r.operator().GET("/ops/outbox?port=chat").Status(200).Body(`[]`)
 	r.operator().GET("/ops/outbox?port=mail&page_size=1").Status(200).
 		Body(`[{"id":"c","time":"2026-03-01T10:00:00Z","to":"asha@example.com","subject":"Hello","text":"Open it","at":"0001-01-01T00:00:00Z",` +
 			`"status":""}]`)
-	for _, query := range []string{"", "?port=fax", "?port=mail&page=0", "?port=mail&page_size=1001", "?port=mail&size=2"} {
-		r.operator().GET("/ops/outbox" + query).Status(422)
-	}
+	r.operator().GET("/ops/outbox").Status(422)
 }

@@ -19,7 +19,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// registry is a server on a registry of projections that the test writes by hand.
+// registry is a server on tables of projections and jobs that the test writes by hand.
 type registry struct {
 	t    *testing.T
 	pool *pgxpool.Pool
@@ -34,10 +34,11 @@ func startRegistry(t *testing.T) *registry {
 	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{"operator": {Operator: true}}}}})
 	r := &registry{t: t, pool: pool}
 	routes := &opshttp.Routes{
-		API: a, Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
+		API: a, Views: &opsview.Jobs{DB: pool}, Queue: struct{ opshttp.Queue }{}, Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
 		Builds:   struct{ opshttp.Builds }{}, // the tests of real builds serve a whole system
 		Captured: map[string]opshttp.Captured{"mail": drawer{}.Captured},
 	}
+	routes.Jobs()
 	routes.Projections()
 	routes.Parked()
 	routes.Outbox()

@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"image"
@@ -21,12 +22,16 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"gocloud.dev/blob/driver"
 	"gocloud.dev/blob/fileblob"
 
+	"bahi/commands"
+	"bahi/commands/messagingcmd"
 	"bahi/domain/access/user"
 	"bahi/domain/event"
+	"bahi/domain/messaging/message"
 	"bahi/eventstore"
 	"bahi/internal/app"
 	"bahi/internal/test/apitest"
@@ -350,4 +355,16 @@ func Opened(t *testing.T, url string) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// Receives stores a message from a network, with an id and a time of its own unless it has them.
+func (o *Server) Receives(m messagingcmd.InboundMessage) commands.Outcome[message.State] {
+	o.T.Helper()
+	m.ProviderID = cmp.Or(m.ProviderID, uuid.NewString())
+	if m.SentAt.IsZero() {
+		m.SentAt = time.Now()
+	}
+	out, err := o.Sys.Messages.Receive(o.T.Context(), m)
+	require.NoError(o.T, err)
+	return out
 }
