@@ -3,7 +3,6 @@ package http_test
 import (
 	"fmt"
 	"image/color"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,32 +10,6 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
-
-func TestOfManyEditsOfOneCopyOneWins(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	for round := range 5 {
-		seen := clerk.GET(apptest.At(account, row.ID)).Status(200).Header("ETag")
-		var (
-			all  sync.WaitGroup
-			mu   sync.Mutex
-			when = map[int]int{}
-		)
-		for i := range 8 {
-			all.Go(func() {
-				status := clerk.With("If-Match", seen).PUT(apptest.Ledger(account),
-					fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry(fmt.Sprintf("%d.0%d", round+2, i)))).Response.StatusCode
-				mu.Lock()
-				defer mu.Unlock()
-				when[status]++
-			})
-		}
-		all.Wait()
-		require.Equal(t, map[int]int{200: 1, 412: 7}, when)
-	}
-}
 
 func TestAnAccountIsChangedAsItsUserSawIt(t *testing.T) {
 	t.Parallel()
@@ -54,7 +27,6 @@ func TestAnAccountIsChangedAsItsUserSawIt(t *testing.T) {
 	for _, body := range []string{`{"first_name":"Mina"}`, `{"email":"mina@example.com"}`, `{}`} {
 		old.PUT(apptest.Me, body).Problem(412, stale)
 	}
-	old.PUT(apptest.Me, `{"first_name":""}`).Status(422)
 	apptest.Upload(t, old, "image/png", apptest.Painted(t, color.White, 8, 8)).Problem(412, stale)
 	require.Equal(t, []string{"Usha", o.Address("asha")}, []string{asha.Me().FirstName, asha.Me().Email})
 
@@ -67,8 +39,6 @@ func TestAnAccountIsChangedAsItsUserSawIt(t *testing.T) {
 	require.Equal(t, a.Header("ETag"), again.Header("ETag"))
 	a = apptest.Upload(t, asha.With("If-Match", again.Header("ETag")), "image/png", apptest.Painted(t, color.White, 8, 8)).Status(200)
 	require.Equal(t, a.Header("ETag"), asha.GET(apptest.Me).Header("ETag"))
-	asha.PUT(apptest.Me, `{"first_name":"Mina"}`).Status(200) // the last write wins
-	require.Equal(t, "Mina", asha.Me().FirstName)
 }
 
 func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
@@ -100,5 +70,4 @@ func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
 	require.Equal(t, changed.Revision, members[1].Revision)
 	require.Equal(t, "write", members[1].Permissions["ledger"])
 	seen(members[1]).DELETE(path + "/" + ravi.User.ID).Status(204)
-	asha.PATCH(path+"/"+usha.User.ID, `{"permissions":{"ledger":"read"}}`).Status(200) // the last write wins
 }

@@ -58,16 +58,3 @@ func TestADryRunAnswersWhatWouldBeAndWritesNothing(t *testing.T) {
 	third := apptest.Post(clerk, account, apptest.Deposit("2025-03-05", "1"))
 	require.Equal(t, second.ID+1, third.ID, "no number was used up")
 }
-
-func TestADryRunBurnsNoIdempotencyKey(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	keyed := clerk.With("Idempotency-Key", "k1")
-	keyed.With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "10")).Status(200)
-	keyed.With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "11")).Status(200)
-	a := keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "12")).Status(201)
-	require.Empty(t, a.Header("Idempotency-Replayed"))
-	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "12")).Status(201)
-	require.Equal(t, "03-01 12", apptest.Balances(clerk, apptest.Ledger(account)))
-}

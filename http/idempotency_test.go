@@ -1,7 +1,6 @@
 package http_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,32 +33,4 @@ func TestARepetitionShowsTheBalanceOfTheFirstTime(t *testing.T) {
 	same(t, first, keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "2")))
 	same(t, both, keyed.POST(apptest.Ledger(account, "/rows"),
 		apptest.Bulk(apptest.Deposit("2025-03-03", "3"), apptest.Deposit("2025-03-03", "4"))))
-}
-
-func TestAKeyIsForOneRequestOfOneCaller(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
-	account, other := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
-	keyed := clerk.With("Idempotency-Key", "k")
-	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(201)
-	const reused = "Idempotency-Key was used with another request"
-	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "2")).Problem(422, reused)
-	keyed.POST(apptest.Ledger(other), apptest.Deposit("2025-03-01", "1")).Problem(422, reused)
-	keyed.With("If-Match", "*").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(422, reused)
-	// Another operation, caller or workspace has keys of its own.
-	keyed.POST("/bank", `{"name":"ICICI"}`).Status(201)
-	o.Clerk(o.Home).With("Idempotency-Key", "k").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "3")).Status(201)
-	operator := o.Operator().With("Idempotency-Key", "k")
-	require.Empty(t, operator.With("Bahi-Workspace", o.Home).POST("/bank", `{"name":"A"}`).Status(201).Header("Idempotency-Replayed"))
-	require.Empty(t, operator.With("Bahi-Workspace", o.Abroad).POST("/bank", `{"name":"A"}`).Status(201).Header("Idempotency-Replayed"))
-	require.Equal(t, "03-01 1, 03-01 4", apptest.Balances(clerk, apptest.Ledger(account)))
-
-	for _, key := range []string{strings.Repeat("k", 256), strings.Repeat("क", 256)} {
-		clerk.With("Idempotency-Key", key).POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(422, "Validation error",
-			"Idempotency-Key", "1 to 255 characters")
-	}
-	for _, key := range []string{strings.Repeat("k", 255), strings.Repeat("क", 255), `" \ ' ; -- %00`} {
-		clerk.With("Idempotency-Key", key).POST("/bank", `{"name":"B"}`).Status(201)
-	}
 }

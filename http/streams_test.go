@@ -2,12 +2,10 @@ package http_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apitest"
@@ -21,7 +19,6 @@ func TestStreamsOfEvents(t *testing.T) {
 	with.Outside.Recheck, with.Outside.Streams = 10*time.Millisecond, 3
 	o := apptest.StartAs(t, with)
 	t.Run("a stream ends with the right to it", func(t *testing.T) { endsWithTheRight(t, o) })
-	t.Run("a stream ends when its credential expires", func(t *testing.T) { endsWithItsCredential(t, o) })
 	t.Run("a caller has few streams at once", func(t *testing.T) { areFewAtOnce(t, o) })
 }
 
@@ -65,30 +62,6 @@ func endsWithTheRight(t *testing.T, o *apptest.Server) {
 	account := apptest.Open(asha.Client, "Axis")
 	name, _ := goesOn.Next(&e)
 	require.Equal(t, []string{"event", fmt.Sprintf("bank-%d", account)}, []string{name, e.Stream})
-}
-
-func endsWithItsCredential(t *testing.T, o *apptest.Server) {
-	t.Helper()
-	asha := o.Person("mina@example.com")
-	for what, until := range map[string]func(time.Duration) string{
-		"key": func(in time.Duration) string {
-			var k apptest.ApiKey
-			o.Operator().POST("/api/v1/api-keys", map[string]any{
-				"name": "short", "workspace_id": asha.Workspace, "permissions": map[string]string{"audit": "read"}, "expires_at": time.Now().Add(in),
-			}).Status(201).JSON(&k)
-			return k.Key
-		},
-		"token": func(in time.Duration) string {
-			return o.Forge(asha.Access, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(in).Unix() })
-		},
-	} {
-		response := listening(o, until(time.Second))
-		for lasts := 2 * time.Second; response.StatusCode != http.StatusOK; lasts *= 2 { // this machine was too slow
-			response = listening(o, until(lasts))
-		}
-		_, err := io.Copy(io.Discard, response.Body)
-		require.NoError(t, err, what)
-	}
 }
 
 func areFewAtOnce(t *testing.T, o *apptest.Server) {

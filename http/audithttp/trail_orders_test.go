@@ -14,7 +14,6 @@ import (
 func TestTrailShowsOrdersAndTakadasAlsoWhereAnotherRecordEndedThem(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	today := apptest.TodayIn(t, o)
 	clerk := o.Clerk(o.Home)
 	made := func(c *apitest.Client, path, body string, values ...any) int64 {
 		var one struct{ ID int64 }
@@ -70,14 +69,10 @@ func TestTrailShowsOrdersAndTakadasAlsoWhereAnotherRecordEndedThem(t *testing.T)
 		fmt.Sprintf("?kind=clientorder&id=%d", first): 3,
 		fmt.Sprintf("?kind=takada&id=%d", other):      2,
 		fmt.Sprintf("?kind=takada&id=%d", one):        3,
-		"?kind=takada&id=999":                         0,
 		fmt.Sprintf("?account=%d", meena):             13,
 		fmt.Sprintf("?account=%d&kind=takada", meena): 5,
-		"?party=RING":  10,
-		"?kind=client": 3,
+		"?party=RING": 10,
 		"?by=effective&from=2025-03-05&to=2025-03-31":      5,
-		"?by=effective&kind=clientorder&to=2025-03-01":     3,
-		"?period=" + today[:7]:                             13,
 		"?user=" + trail.Changes[0].Actor + "&kind=takada": 5,
 	} {
 		require.Len(t, apptest.TrailOf(auditor, query).Changes, want, query)

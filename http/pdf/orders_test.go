@@ -88,14 +88,6 @@ func TestManyOrdersHaveAHeadOnEachPage(t *testing.T) {
 	require.Contains(t, p.Words(), fmt.Sprintf("Page %d of %[1]d", len(p.Pages)))
 }
 
-func TestTheSameOrdersGiveTheSameBytes(t *testing.T) {
-	t.Parallel()
-	want := drawOrders(t, someOrders(60)).Raw
-	for range 5 {
-		require.Equal(t, want, drawOrders(t, someOrders(60)).Raw)
-	}
-}
-
 func TestAnErrorOfTheOrdersIsNoDocument(t *testing.T) {
 	t.Parallel()
 	errAway := errors.New("away")

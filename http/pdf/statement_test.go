@@ -247,16 +247,22 @@ func TestTheSignedCheckpointIsPrintedWhole(t *testing.T) {
 		len(p.Pages))
 }
 
-func TestAStatementGivesTheSameBytesAlsoConcurrently(t *testing.T) {
+func TestDocumentsHaveTheSameBytesAlsoConcurrently(t *testing.T) {
 	t.Parallel()
-	want := write(t, karigar(10)).Raw
-	require.Contains(t, string(want), "/CreationDate (D:20260402045233)")
-	require.Contains(t, string(want), "/ModDate (D:20260402045233)")
-	for i := range 8 {
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			t.Parallel()
-			require.True(t, bytes.Equal(want, write(t, karigar(10)).Raw))
-		})
+	for name, draw := range map[string]func(*testing.T) []byte{
+		"statement": func(t *testing.T) []byte { return write(t, karigar(10)).Raw },
+		"orders":    func(t *testing.T) []byte { return drawOrders(t, someOrders(60)).Raw },
+		"trail":     func(t *testing.T) []byte { return writeTrail(t, changes(30)).Raw },
+	} {
+		want := draw(t)
+		require.Contains(t, string(want), "/CreationDate (D:20260402045233)")
+		require.Contains(t, string(want), "/ModDate (D:20260402045233)")
+		for i := range 4 {
+			t.Run(name+strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				require.True(t, bytes.Equal(want, draw(t)))
+			})
+		}
 	}
 }
 

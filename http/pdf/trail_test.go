@@ -126,11 +126,3 @@ func TestLongNamesDoNotOverlap(t *testing.T) {
 		}
 	}
 }
-
-func TestTheSameTrailGivesTheSameBytes(t *testing.T) {
-	t.Parallel()
-	var one, two bytes.Buffer
-	require.NoError(t, WriteTrail(&one, changes(30).whole()))
-	require.NoError(t, WriteTrail(&two, changes(30).whole()))
-	require.Equal(t, one.Bytes(), two.Bytes())
-}
