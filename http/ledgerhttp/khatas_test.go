@@ -23,19 +23,6 @@ func scan(t *testing.T, c *apitest.Client, path string, file []byte) *apitest.An
 	return c.With("Content-Type", kind).POST(path, form)
 }
 
-// typed is a PDF with a page of text.
-func typed(lines ...string) []byte {
-	content := "BT /F 10 Tf 20 180 Td"
-	for _, line := range lines {
-		content += " (" + line + ") Tj 0 -20 Td"
-	}
-	content += " ET"
-	return fmt.Appendf(nil, "%%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
-		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n"+
-		"4 0 obj<</Length %d>>stream\n%s\nendstream endobj\n5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 "+
-		"R>>\n", len(content), content)
-}
-
 // scanned is the response to an upload.
 type scanned struct {
 	UploadID  *int64            `json:"upload_id"`
@@ -63,7 +50,7 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	o := apptest.Share(t)
 	clerk := o.Clerk(o.Home)
 	imran, sbi := made(clerk, "/karigar", `{"name":"Imran"}`), made(clerk, "/bank", `{"name":"SBI"}`)
-	page := typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5", "2/3 cash 20,000")
+	page := khatapages.Typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5", "2/3 cash 20,000")
 
 	var dry, read scanned
 	scan(t, clerk.With("Bahi-Dry-Run", "true"), "/khata-upload", page).Status(200).JSON(&dry)
@@ -141,7 +128,7 @@ func TestUploadsAreListedNewestFirst(t *testing.T) {
 	var ids []int64
 	for _, path := range []string{"/khata-upload", "/khata-upload-v2", "/khata-upload"} {
 		var read scanned
-		scan(t, clerk, path, typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(200).JSON(&read)
+		scan(t, clerk, path, khatapages.Typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(200).JSON(&read)
 		ids = append(ids, *read.UploadID)
 	}
 	clerk.POST("/khata-submit", fmt.Sprintf(
@@ -171,7 +158,7 @@ func TestSecondPipelineGroupsRowsThatCanBeSubmitted(t *testing.T) {
 	clerk := apptest.Clerk(t)
 	meena := made(clerk, "/client", `{"name":"Meena Shah"}`)
 	var read scanned
-	scan(t, clerk, "/khata-upload-v2", typed("Party: Meena Shaah", "IN", "1/3 cash 20,000", "1/3 silver 10 g")).Status(200).JSON(&read)
+	scan(t, clerk, "/khata-upload-v2", khatapages.Typed("Party: Meena Shaah", "IN", "1/3 cash 20,000", "1/3 silver 10 g")).Status(200).JSON(&read)
 	require.Equal(t, "v2", read.Pipeline)
 	require.Len(t, read.Rows, 1)
 	require.JSONEq(t, fmt.Sprintf(`{"ledger":"client","account_id":%d,"party_name":"Meena Shaah","date":"%s",`+
@@ -226,7 +213,7 @@ func TestFilesThatCannotBeReadAreRefused(t *testing.T) {
 	scan(t, clerk, "/khata-upload", append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 100)...)).Status(422).Contains(`"field":"file"`)
 	scan(t, clerk, "/khata-upload", append([]byte("%PDF-1.4\n"), make([]byte, 15<<20)...)).Status(413)
 	scan(t, clerk.With("Prefer", "respond-async", "Bahi-Dry-Run", "true"), "/khata-upload",
-		typed("one")).Status(422).Contains(`"field":"Prefer"`)
+		khatapages.Typed("one")).Status(422).Contains(`"field":"Prefer"`)
 }
 
 func TestARepetitionOfAnUploadThatIsReadLaterIsAnsweredSoToo(t *testing.T) {
@@ -246,7 +233,7 @@ func TestUploadsAreReadLaterAndRemovedWhenTheyAreOld(t *testing.T) {
 	o := apptest.Start(t)
 	clerk := o.Clerk(o.Home)
 	answer := scan(t, clerk.With("Prefer", "respond-async"), "/khata-upload",
-		typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(202)
+		khatapages.Typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(202)
 	require.Equal(t, "respond-async", answer.Header("Preference-Applied"))
 	at := answer.Header("Location")
 	var upload scanned
@@ -295,7 +282,7 @@ func TestWithoutProgramsTheServerRunsAndSaysSo(t *testing.T) {
 	with.Outside.OCR = "off"
 	o := apptest.StartAs(t, with)
 	clerk := o.Clerk(o.Home)
-	scan(t, clerk, "/khata-upload", typed("one")).Problem(503, "No text recognition engine is configured: BAHI_OCR=off")
+	scan(t, clerk, "/khata-upload", khatapages.Typed("one")).Problem(503, "No text recognition engine is configured: BAHI_OCR=off")
 	page, _ := khatapages.Page(1, khatapages.Style{Sides: 1, Rows: 1})
 	scan(t, clerk, "/khata-upload", page).Status(503)
 	o.Anonymous().GET("/readyz").Contains("BAHI_OCR=off")

@@ -42,12 +42,10 @@ func openChat(t *testing.T, change ...func(*app.Settings)) chat {
 	}
 	with.Outside.AllowedPhones = []string{"+91 98123 45678"}
 	o := apptest.StartAs(t, with)
-	token, err := os.ReadFile(filepath.Join(with.Data, "keys", "gateway.token"))
-	require.NoError(t, err)
 	info, err := os.Stat(filepath.Join(with.Data, "keys", "gateway.token"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	return chat{o, o.Anonymous().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json")}
+	return chat{o, o.Anonymous().With("X-Gateway-Token", o.Token("gateway"), "Content-Type", "application/json")}
 }
 
 // message is an envelope with a text.

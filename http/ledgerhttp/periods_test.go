@@ -18,6 +18,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/khatapages"
 	"bahi/internal/test/lawstest"
 )
 
@@ -169,7 +170,7 @@ func TestOpenItemsOfAPeriodAreListed(t *testing.T) {
 	draft(end + 1) // of the next period
 	bank := apptest.Open(clerk, "SBI")
 	upload := func(line string) (u scanned) {
-		scan(t, clerk, "/khata-upload", typed("Party: SBI", "IN", line)).Status(200).JSON(&u)
+		scan(t, clerk, "/khata-upload", khatapages.Typed("Party: SBI", "IN", line)).Status(200).JSON(&u)
 		require.Len(t, u.Entries, 1)
 		return u
 	}

@@ -58,7 +58,7 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 		stolen := made(thief, `{"name":"Stolen","type":"chat","settings":{`+d.settings+`}}`)
 		own := made(owner, `{"name":"Own","type":"chat","settings":{`+d.settings+`}}`)
 		require.Equal(t, []string{"unconfirmed", "unconfirmed"}, []string{stolen.Incoming, own.Incoming}, d.settings)
-		o.Anonymous().With("Content-Type", d.kind).POST(incoming+"?token="+token(t, o, "gateway"), d.body).Status(200)
+		o.Anonymous().With("Content-Type", d.kind).POST(incoming+"?token="+o.Token("gateway"), d.body).Status(200)
 		require.Equal(t, "ignored", calls(t, o, "receive-gateway-chat", nth+1)[0].Verdict, d.settings)
 		require.Empty(t, people(t, thief, ""))
 		require.Empty(t, people(t, owner, "?search="+d.from), "it is nobody's yet")
@@ -88,7 +88,7 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 		signed(o.Anonymous(), secret, body).POST(social, body).Status(200)
 	}
 	require.Eventually(t, func() bool { return appears(t, thief, "919812345605").Unread == 1 }, time.Minute, 10*time.Millisecond)
-	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"),
+	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+o.Token("gateway"),
 		graph("PN1", wrote("s2", "919812345606", "Not mine"))).Status(200)
 	calls(t, o, "receive-gateway-chat", 5)
 	require.Len(t, people(t, thief, ""), 1)
@@ -96,7 +96,7 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	// A call with an unreadable part is stored, too.
 	late := made(owner, `{"name":"Late","type":"chat","settings":{"senderId":"PN9"}}`)
 	odd := strings.Replace(graph("PN9", wrote("s3", "919812345607", "Hello")), `"messages":[`, `"messages":["odd",`, 1)
-	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), odd).Status(200)
+	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+o.Token("gateway"), odd).Status(200)
 	require.Equal(t, "parked", calls(t, o, "receive-gateway-chat", 6)[0].Verdict)
 	require.Empty(t, people(t, owner, "?search=919812345607"))
 	confirm(owner, late.ID).Status(200)

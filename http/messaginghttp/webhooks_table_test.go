@@ -141,8 +141,8 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 		return "sha256=" + base64.StdEncoding.EncodeToString(sha(secret, body))
 	}
 	inGateway := wroteTo("Theirs", "elsewhere", "to them")
-	gateway := token(t, o, "gateway")
-	whsec, asha, ravi := partner.Secret(token(t, o, "partner")), o.Person("asha@example.com"), o.Person("ravi@example.com")
+	gateway := o.Token("gateway")
+	whsec, asha, ravi := partner.Secret(o.Token("partner")), o.Person("asha@example.com"), o.Person("ravi@example.com")
 	billed := func(id, kind string, created int, workspace string) string {
 		return fmt.Sprintf(`{"id":%q,"type":%q,"created":%d,"data":{"object":{"customer":"cus_1",`+
 			`"metadata":{"plan":"\u0938\u094b\u0928\u093e","workspace_id":%q}}}}`, id, kind, created, workspace)

@@ -6,8 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -34,14 +32,6 @@ func sha(secret, body string) []byte {
 
 func signed(c *apitest.Client, secret, body string) *apitest.Client {
 	return c.With("X-Hub-Signature-256", "sha256="+hex.EncodeToString(sha(secret, body)), "Content-Type", "application/json")
-}
-
-// token returns the secret that the system created for an endpoint.
-func token(t *testing.T, o *apptest.Server, port string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", port+".token"))
-	require.NoError(t, err)
-	return strings.TrimSpace(string(text))
 }
 
 // graph is a body of the network about a sender of ours.
@@ -100,7 +90,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	mine := channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	channelOf(t, stranger, `{"name":"Theirs","type":"chat","settings":{"senderId":"PN2","appSecret":"their-secret"}}`)
 
-	out.GET(social + "?hub.mode=subscribe&hub.challenge=1158&hub.verify_token=" + token(t, o, "social")).Status(200).Body("1158")
+	out.GET(social + "?hub.mode=subscribe&hub.challenge=1158&hub.verify_token=" + o.Token("social")).Status(200).Body("1158")
 	out.GET(social+"?hub.mode=subscribe&hub.challenge=1158&hub.verify_token=x").Problem(403, "The verify token is missing or wrong")
 	out.GET(social).Status(403)
 	out.GET(social + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`,

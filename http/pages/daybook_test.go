@@ -39,11 +39,8 @@ func TestTheLockIsMovedInABrowser(t *testing.T) {
 	const path = "/app/settings/books"
 	b.get(path).Is(200).Says("Nothing is locked.")
 	require.Contains(t, b.submit(path, path, "locked_through", "2025-13-01").Is(422).Text, `id="f-locked_through-set-books-lock-error"`)
-	twice := form(b.get(path), path, `value="set-books-lock"`)
-	twice.Set("locked_through", "2025-03-31")
-	first := b.site.Ask(http.MethodPost, path, twice)
-	b.follow(first).Says("The lock is changed.", "The books are locked through 31 Mar 2025.")
-	require.Equal(t, first.Header.Get("Location"), b.site.Ask(http.MethodPost, path, twice).Is(303).Header.Get("Location"))
+	b.follow(b.submitOf(path, path, `value="set-books-lock"`, "locked_through", "2025-03-31")).
+		Says("The lock is changed.", "The books are locked through 31 Mar 2025.")
 	b.submitOf(path, path, `value="set-books-lock"`, "locked_through", "2198-01-01").Is(422).Says("Locked through must be before today")
 	b.submitOf(path, path, `value="set-books-lock"`, "locked_through", "").Is(422).Says("reason")
 	stale := form(b.get(path), path, `value="set-books-lock"`)

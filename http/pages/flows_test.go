@@ -12,6 +12,7 @@ import (
 
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/browsertest"
+	"bahi/internal/test/khatapages"
 )
 
 // keystrokes has the number of keys of each flow of PAGES.md, without the typed values.
@@ -119,7 +120,7 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	require.Contains(t, p.Text("main"), "The draft was converted.")
 
 	page := filepath.Join(t.TempDir(), "page.pdf") // a khata page
-	content := typedPage("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
+	content := khatapages.Typed("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
 	require.NoError(t, os.WriteFile(page, content, 0o600))
 	p.Go("/app/khata")
 	p.Choose("#file", page)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
@@ -22,11 +21,8 @@ const messages = `{"messaging":"write"}`
 // arrives plays a message of a person. It returns the address of the conversation.
 func arrives(o *apptest.Server, c *apitest.Client, channel int64, phone, name, text string, ago time.Duration) string {
 	o.T.Helper()
-	_, err := o.Sys.Messages.Receive(o.T.Context(), messagingcmd.InboundMessage{
-		Channel: channel, Sender: messagingcmd.Sender{From: phone, Name: name}, Text: text, ProviderID: uuid.NewString(),
-		SentAt: time.Now().Add(-ago),
-	})
-	require.NoError(o.T, err)
+	o.Receives(messagingcmd.InboundMessage{Channel: channel, Sender: messagingcmd.Sender{From: phone, Name: name}, Text: text,
+		SentAt: time.Now().Add(-ago)})
 	var found []messagingview.Contact
 	c.GET("/api/contacts?search=" + phone).Status(200).JSON(&found)
 	require.Len(o.T, found, 1)

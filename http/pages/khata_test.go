@@ -1,7 +1,6 @@
 package pages_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/khatapages"
 )
 
 // uploader is a browser that can send files.
@@ -47,19 +47,6 @@ func (u uploader) read(file []byte) (address string) {
 	return address
 }
 
-// typedPage is a PDF with a page of text.
-func typedPage(lines ...string) []byte {
-	content := "BT /F 10 Tf 20 180 Td"
-	for _, line := range lines {
-		content += " (" + line + ") Tj 0 -20 Td"
-	}
-	content += " ET"
-	return fmt.Appendf(nil, "%%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
-		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n"+
-		"4 0 obj<</Length %d>>stream\n%s\nendstream endobj\n"+
-		"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 R>>\n", len(content), content)
-}
-
 func with(values url.Values, pairs ...string) url.Values {
 	other := url.Values{}
 	for name := range values {
@@ -81,7 +68,7 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 	u.submit("/app/khata", "/app/khata").Is(422).Says("Choose a picture or a PDF.")
 	u.send(empty, []byte("hello")).Is(415).Says("File must be a JPEG")
 
-	file := typedPage("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
+	file := khatapages.Typed("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
 	first := u.send(empty, file).Header.Get("Location")
 	require.Equal(t, first, u.send(empty, file).Header.Get("Location"), "a form that is sent twice uploads once")
 	at := u.read(file)
@@ -169,7 +156,7 @@ func TestAKhataPageIsPostedByTheKeyboard(t *testing.T) {
 	fits(t, p, at, "en")
 
 	page := filepath.Join(t.TempDir(), "page.pdf")
-	content := typedPage("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
+	content := khatapages.Typed("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
 	require.NoError(t, os.WriteFile(page, content, 0o600))
 	upload(page)
 	at, _, _ = strings.Cut(p.URL(), "?")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/khatapages"
 )
 
 // TestOthersSeeAndChangeNothing shows that only members with the permission see a page's forms, and only its workspace sees its records.
@@ -17,7 +18,7 @@ func TestOthersSeeAndChangeNothing(t *testing.T) {
 	account, draft := keptBooks(o), keptOrders(o)
 	clerk, company := keptTrade(o)
 	talk, enquiry := keptTalks(o, clerk, company)
-	khata := uploaderOf(o).read(typedPage("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5"))
+	khata := uploaderOf(o).read(khatapages.Typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5"))
 	const all = `{"ledger":"write","messaging":"write","marketplace":"write"}`
 	owner, stranger := byKey(o, o.Home, all), byKey(o, apptest.OtherWorkspace, all)
 	reader := byKey(o, o.Home, strings.ReplaceAll(all, "write", "read"))

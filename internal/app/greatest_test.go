@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 	"testing"
@@ -81,9 +79,7 @@ func storesTheGreatestBulk(t *testing.T, o *apptest.Server) {
 // callGateway sends a message to an endpoint as the gateway does, and then one that is too long. It waits for both results.
 func callGateway(t *testing.T, o *apptest.Server, path, endpoint, text string) {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", "gateway.token"))
-	require.NoError(t, err)
-	g := o.Anonymous().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json")
+	g := o.Anonymous().With("X-Gateway-Token", o.Token("gateway"), "Content-Type", "application/json")
 	const tooLong = 1_900_000 // characters that fit into a call
 	for n, text := range []string{text, strings.Repeat("m", tooLong)} {
 		g.POST(path, fmt.Sprintf(`{"app":"WorkshopApp","type":"message","timestamp":%d,"payload":{"id":"%s%d","source":"919812345678",`+

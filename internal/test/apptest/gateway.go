@@ -182,3 +182,11 @@ func StartLimited(t *testing.T) *Server {
 func From(c *apitest.Client, address string) *apitest.Client {
 	return c.With("X-Forwarded-For", "203.0.113.9, "+address)
 }
+
+// Token returns the secret that the system has created for the calls of a provider.
+func (o *Server) Token(port string) string {
+	o.T.Helper()
+	text, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", port+".token"))
+	require.NoError(o.T, err)
+	return strings.TrimSpace(string(text))
+}

@@ -377,3 +377,16 @@ func Photo(file []byte, orientation byte) []byte {
 		orientation, 0, 0, 0, 0, 0, 0)
 	return slices.Insert(slices.Clone(file), 2, exif...) // after the mark that begins a JPEG
 }
+
+// Typed returns a PDF with a page of text.
+func Typed(lines ...string) []byte {
+	content := "BT /F 10 Tf 20 180 Td"
+	for _, line := range lines {
+		content += " (" + line + ") Tj 0 -20 Td"
+	}
+	content += " ET"
+	return fmt.Appendf(nil, "%%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
+		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n"+
+		"4 0 obj<</Length %d>>stream\n%s\nendstream endobj\n5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 "+
+		"R>>\n", len(content), content)
+}
