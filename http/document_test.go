@@ -16,6 +16,7 @@ import (
 
 // committed is the document in testdata of the interface.
 type committed struct {
+	OpenAPI    string
 	Servers    []struct{ URL string }
 	Components struct {
 		Responses map[string]any
@@ -35,6 +36,8 @@ type committed struct {
 }
 
 type objectSchema struct {
+	Ref        string `json:"$ref"`
+	OneOf      []any
 	Type       any
 	Required   []string
 	Properties map[string]struct{ Type any }
@@ -60,6 +63,11 @@ func TestTheDocumentKeepsTheLintersRules(t *testing.T) {
 	t.Parallel()
 	document := readDocument(t)
 	require.NotEmpty(t, document.Servers, "no-empty-servers")
+	text, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`"\$ref": "#/components/schemas/([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+		require.Contains(t, document.Components.Schemas, m[1], "no-unresolved-refs")
+	}
 	seen, used := map[string]bool{}, map[string]bool{}
 	for path, operations := range document.Paths {
 		for _, op := range operations {

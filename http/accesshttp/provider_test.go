@@ -19,13 +19,16 @@ import (
 )
 
 // startWithProvider serves a system with an identity provider. It also returns the log of requests.
-func startWithProvider(t *testing.T) (*apptest.Server, *idptest.Provider, *logtest.Buffer) {
+func startWithProvider(t *testing.T, change ...func(*app.Settings)) (*apptest.Server, *idptest.Provider, *logtest.Buffer) {
 	t.Helper()
 	provider, log := idptest.New(t), &logtest.Buffer{}
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.FrontendURL = "https://shop.example/app/"
 	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret,
 		Timeout: 30 * time.Second}
+	for _, c := range change {
+		c(&s)
+	}
 	o := apptest.StartAs(t, s, func(sys *app.System) {
 		sys.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
@@ -115,12 +118,9 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 
 func TestTheTokenCanComeBehindTheHash(t *testing.T) {
 	t.Parallel()
-	provider := idptest.New(t)
-	s := apptest.Settings(t, apptest.Database(t))
-	s.Outside.FrontendURL, s.Outside.Fragment, s.Outside.Access = "https://shop.example", true, 5*time.Minute
-	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret,
-		Timeout: 30 * time.Second}
-	o := apptest.StartAs(t, s, func(*app.System) {})
+	o, provider, _ := startWithProvider(t, func(s *app.Settings) {
+		s.Outside.FrontendURL, s.Outside.Fragment, s.Outside.Access = "https://shop.example", true, 5*time.Minute
+	})
 	back := func(query string, flow *http.Cookie) *url.URL {
 		to, err := url.Parse(o.Anonymous().With("Cookie",
 			flow.Name+"="+flow.Value).GET(apptest.Auth + "/idp/callback?" + query).Status(302).Header("Location"))
