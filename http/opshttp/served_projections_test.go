@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -107,48 +106,6 @@ func TestProjectionIsRebuiltOverHTTP(t *testing.T) {
 	require.Equal(t, before, apptest.Balances(clerk, apptest.Ledger(account)))
 }
 
-func TestParkedEventIsShownAndSkipped(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	account := apptest.Open(clerk, "HDFC")
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	clerk.GET("/banks").Status(200)
-	o.Operator().GET("/ops/parked").Status(200).Body(`[]`)
-	o.Park()
-	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "2"))
-	var parked []opsview.Parked
-	require.Eventually(t, func() bool {
-		o.Operator().GET("/ops/parked").Status(200).JSON(&parked)
-		return len(parked) == 1
-	}, time.Minute, 5*time.Millisecond)
-	p := parked[0]
-	require.Equal(t, []string{"books", "projection", "BankRowAdded"}, []string{p.Name, p.Kind, p.Type})
-	require.Equal(t, event.Position(o.Head()), p.Position)
-	require.Contains(t, p.Error, "parked_for_a_test")
-	require.Equal(t, app.Version, p.Program)
-	require.NotNil(t, p.EventID)
-	require.NotEmpty(t, p.Stream)
-	require.Equal(t, "parked", o.Projection("books").State)
-
-	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
-	skip := func(at event.Position, reason string) *apitest.Answer {
-		return o.Operator().POST("/ops/projections/books/skip", map[string]any{"position": at, "reason": reason})
-	}
-	skip(p.Position-1, "another one").Problem(409, "The projection is not parked at that event")
-	before := o.Head()
-	a := skip(p.Position, "a test").Status(200)
-	require.Len(t, slices.Collect(o.Events(before)), 1)
-	require.Equal(t, strconv.FormatInt(o.Head(), 10), a.Header("Bahi-Position"))
-	require.Eventually(t, func() bool { return o.Projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
-	require.Equal(t, 1, o.Projection("books").Skipped)
-	o.Operator().GET("/ops/parked").Status(200).Body(`[]`)
-	clerk.With("Bahi-Min-Position", a.Header("Bahi-Position")).GET("/banks").Status(200)
-	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "row %d was skipped", row.ID)
-	skip(p.Position, "again").Problem(409, "The projection is not parked at that event")
-	o.Operator().POST("/ops/projections/books/retry", nil).Problem(409, "The projection is not parked")
-}
-
 func TestAReactorAndAProjectionOfOneNameAreBothSetGoing(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
@@ -175,6 +132,7 @@ func TestAReactorAndAProjectionOfOneNameAreBothSetGoing(t *testing.T) {
 		o.Sql(`alter table river.river_job add constraint parked_for_a_test check (kind <> 'read_bot_source') not valid`)
 		o.Operator().POST("/api/bots/1/urls", map[string]any{"url": "https://shop.invalid/" + page}).Status(201)
 		comes("projection bots", "reactor bots")
+		require.Equal(t, app.Version, parked[0].Program)
 		o.Sql(`alter table bots_g1.source drop constraint parked_for_a_test`)
 		return parked[0].Position
 	}
