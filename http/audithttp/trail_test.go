@@ -240,6 +240,7 @@ func TestImpossibleTrailFilterIsRefused(t *testing.T) {
 		"period=2025&from=2025-01-01":   {"period", "cannot be given together with from or to"},
 		"period=FY%202025-27":           {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
 		"period=2026-%2B4":              {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
+		"period=last%20year":            {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
 		"period=2025-13":                {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
 		"id=7":                          {"id", "requires kind"},
 		"kind=bankrow&id=x":             {"id", "expected a number"},

@@ -55,6 +55,7 @@ func TestASideIsDrawnWithItsOwnTotals(t *testing.T) {
 			"Closing total 40.00 478.400"},
 		"out?from=2025-03-02": {"Statement of OUT (naame)", "Opening total 0.00 500.000", "Reverses row", "Total 7.00 500.000",
 			"Closing total 7.00 1,000.000"},
+		"out?to=2025-03-02":   {"Closing total 0.00 500.000"},
 		"in?as_of=2025-03-01": {"Closing total 40.00 0.000"},
 		"out?from=2025-03-06&to=2025-03-31&known_at=" + known: {"Opening total 0.00 500.000", "Closing total 0.00 500.000"},
 	} {

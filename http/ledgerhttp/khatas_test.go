@@ -151,6 +151,7 @@ func TestUploadsAreListedNewestFirst(t *testing.T) {
 	require.Equal(t, "3", page.Header("X-Total-Count"))
 	require.Equal(t, []int64{ids[0]}, []int64{*uploads[0].UploadID})
 	require.Len(t, uploads, 1)
+	clerk.GET("/khata-uploads?page=2").Status(422)
 }
 
 func TestSecondPipelineGroupsRowsThatCanBeSubmitted(t *testing.T) {

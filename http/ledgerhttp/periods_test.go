@@ -104,6 +104,7 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 		[]any{shown.Balances[0].Name, shown.Balances[0].Cash, shown.Balances[0].Rows, shown.Total})
 	paged := sealOf(clerk.GET(year + "?page=2&page_size=1").Status(200))
 	require.Equal(t, "HDFC", paged.Balances[0].Name)
+	clerk.GET(year+"?page=2").Problem(422, "Validation error", "page", "requires page_size")
 	clerk.GET(fmt.Sprintf("%s?known_at=%d", year, seal.Position)).Problem(404, notInUse)
 
 	const hint = "The period through 2025-03-31 is closed: an operator may reopen it (POST /books/periods/2025-03-31/reopen)"
