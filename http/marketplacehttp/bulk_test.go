@@ -51,6 +51,8 @@ func TestRowsOfAFileBecomeProducts(t *testing.T) {
 	hook := item(found.Data[1].ID)
 	edited := c.PATCH(hook, `{"moq":2}`).Status(200).Contains(`"price_amount":12550`, `"category":"Brass"`)
 	require.Equal(t, edited.Text, o.Anonymous().GET(hook).Status(200).Text, "an imported product is changed like every other one")
+	sent(t, c, bulk, "sku,name,price\nAB 1,Clip,1\n").Status(200).Contains(`"created":1`)
+	sent(t, c.With("Bahi-Dry-Run", "true"), bulk, "sku,price\nAB 1,5\n").Status(200).Contains(`"updated":1`)
 }
 
 func TestAFileOfManyRowsIsImportedInBatches(t *testing.T) {

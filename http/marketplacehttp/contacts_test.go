@@ -59,6 +59,7 @@ func TestAnybodyNamesAContactAndMembersDecideTheRest(t *testing.T) {
 	foreign.DELETE(contactAt(first.ID)).Problem(404, "Contact not found")
 	c.DELETE(contactAt(first.ID)).Status(204)
 	stranger.GET(contactAt(first.ID)).Problem(404, "Contact not found")
+	stranger.PATCH(contactAt(first.ID), `{}`).Problem(404, "Contact not found")
 	c.DELETE(contactAt("x")).Problem(404, "Contact not found")
 	var alone marketplaceview.Contact
 	stranger.POST(contacts, `{"first_name":"A","email":"a@example.org","company_id":null}`).Status(201).JSON(&alone)

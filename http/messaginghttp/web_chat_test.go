@@ -69,7 +69,9 @@ func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	require.Equal(t, []any{"message", m.ID, m.timeless()}, []any{name, same.ID, same.timeless()})
 	send := at(all[0].ID) + "/messages"
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"Yes, in silver."}`, of.ID)).Status(201)
-	early.Next(&same)
+	for same.ID == m.ID { // the first one comes twice if it is written while the stream begins
+		early.Next(&same)
+	}
 	require.Equal(t, []string{"out", "text", "Yes, in silver.", "person"}, same.timeless(), "who of the company's people wrote is not told")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"imageUrl":"https://cdn.example.org/a.jpg","caption":"This"}`, of.ID)).Status(201)
 
