@@ -48,8 +48,8 @@ func Do[S any](
 	return none, ErrBusy
 }
 
-// attempt decides once. It returns [eventstore.WrongRevision] if a record has changed meanwhile, and [eventstore.ErrTailLost] if the log has
-// lost events that it has read.
+// attempt decides once. It returns [eventstore.WrongRevision] if a record has changed meanwhile, and [eventstore.ErrTailLost] if the log
+// has lost events that it has read.
 func attempt[S any](
 	ctx context.Context, tx *Tx, kind *event.Kind[S], name, mark string, decide func(ctx context.Context, tx *Tx) error,
 ) (Outcome[S], error) {

@@ -207,8 +207,8 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 // implements it.
 type Reveal func(ctx context.Context, values []*event.Sealed) error
 
-// open opens the personal values in a piece if the projection folds any. Like [Projection.decode], it returns a piece even with an error: at
-// a value whose key is missing, the events before its transaction.
+// open opens the personal values in a piece if the projection folds any. Like [Projection.decode], it returns a piece even with an error:
+// at a value whose key is missing, the events before its transaction.
 func (p *Projection) open(ctx context.Context, reveal Reveal, d decoded, decodeErr error) (decoded, error) {
 	if !p.personal || len(d.events) == 0 {
 		return d, decodeErr

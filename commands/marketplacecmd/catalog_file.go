@@ -205,8 +205,9 @@ func resembling(header string) string {
 var rounded = regexp.MustCompile(`^[0-9](\.[0-9]+)?[eE]\+[0-9]+$`)
 
 // totals are names of rows with a sum.
-var totals = spreadsheet.Named(map[string]string{"total": "grandtotal subtotal nettotal grosstotal totalamount totals sum कुल योग कुलयोग जोड़ કુલ " +
-	"સરવાળો કુલસરવાળો"})
+var totals = spreadsheet.Named(map[string]string{
+	"total": "grandtotal subtotal nettotal grosstotal totalamount totals sum कुल योग कुलयोग जोड़ કુલ સરવાળો કુલસરવાળો",
+})
 
 // lineOf returns a valid row, or all faults of it.
 func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err error) {

@@ -112,12 +112,6 @@ func (p *pending) streams(yield func(c eventstore.Check, asOf event.Position) bo
 	}
 }
 
-// isRecent reports whether the window has all events since the caller read its expected revisions. Otherwise the log may have lost events
-// that the caller has read.
-func (p *pending) isRecent(w *window) bool {
-	return p.AsOfID == uuid.Nil || p.AsOf >= w.since && p.AsOf <= w.head
-}
-
 // claim returns true to the first caller.
 func (p *pending) claim() bool { return p.claimed.CompareAndSwap(false, true) }
 

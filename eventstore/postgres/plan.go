@@ -37,6 +37,12 @@ func (l *lookedUp) repeats(w eventstore.Write) bool {
 	return slices.ContainsFunc(w.Events, func(e event.Proposed) bool { return l.repeated[appendedEvent{w.Stream, e.ID}] })
 }
 
+// isRecent reports whether the window has all events since the caller read its expected revisions. Otherwise the log may have lost events
+// that the caller has read.
+func (p *pending) isRecent(w *window) bool {
+	return p.AsOfID == uuid.Nil || p.AsOf >= w.since && p.AsOf <= w.head
+}
+
 // plan validates the members of a group in order. Each sees the writes of those before it.
 func (a *appender) plan(group []*pending, looked *lookedUp) *plan {
 	var (

@@ -159,7 +159,8 @@ func TestSecondPipelineGroupsRowsThatCanBeSubmitted(t *testing.T) {
 	clerk := apptest.Clerk(t)
 	meena := made(clerk, "/client", `{"name":"Meena Shah"}`)
 	var read scanned
-	scan(t, clerk, "/khata-upload-v2", khatapages.Typed("Party: Meena Shaah", "IN", "1/3 cash 20,000", "1/3 silver 10 g")).Status(200).JSON(&read)
+	scan(t, clerk, "/khata-upload-v2", khatapages.Typed("Party: Meena Shaah", "IN", "1/3 cash 20,000", "1/3 silver 10 g")).
+		Status(200).JSON(&read)
 	require.Equal(t, "v2", read.Pipeline)
 	require.Len(t, read.Rows, 1)
 	require.JSONEq(t, fmt.Sprintf(`{"ledger":"client","account_id":%d,"party_name":"Meena Shaah","date":"%s",`+

@@ -14,8 +14,9 @@ type sample struct {
 // ledgerSamples has the samples of each ledger, by its name.
 var ledgerSamples = map[string]samples{
 	"bank": {
-		in:  []sample{{entry: `{"description":"Sale, bill 118","amount":1250.50}`, cash: "1250.50"}, {entry: `{"amount":0.01}`, cash: "0.01"}},
-		out: []sample{{entry: `{"description":"₹ किराया <b>&amp; \"bill\" \\ ' -- 😀 é","amount":300}`, cash: "300"}, {entry: `{"amount":9999999999999}`, cash: "9999999999999"}},
+		in: []sample{{entry: `{"description":"Sale, bill 118","amount":1250.50}`, cash: "1250.50"}, {entry: `{"amount":0.01}`, cash: "0.01"}},
+		out: []sample{{entry: `{"description":"₹ किराया <b>&amp; \"bill\" \\ ' -- 😀 é","amount":300}`, cash: "300"},
+			{entry: `{"amount":9999999999999}`, cash: "9999999999999"}},
 	},
 	"bullion": {
 		in: []sample{

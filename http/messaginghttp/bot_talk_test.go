@@ -49,7 +49,8 @@ func taughtAs(t *testing.T, c *apitest.Client, b messagingview.Bot, kind, conten
 
 func writes(t *testing.T, o *apptest.Server, channel int64, from, id, text string) {
 	t.Helper()
-	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from, Name: "Asha"}, Channel: channel, Text: text, ProviderID: id})
+	asha := messagingcmd.Sender{From: from, Name: "Asha"}
+	o.Receives(messagingcmd.InboundMessage{Sender: asha, Channel: channel, Text: text, ProviderID: id})
 }
 
 func contactOf(t *testing.T, c *apitest.Client, phone string) messagingview.Contact {

@@ -25,7 +25,8 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{page.ID, o.Home}, []any{id, of.String()})
 	asha := made(t, c, `{"name":"Asha","phone":"919812345601","email":"asha@example.org"}`)
-	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "77", Name: "Meera", Social: true}, Channel: bot.ID, Text: "Hi"})
+	sender := messagingcmd.Sender{UserID: "77", Name: "Meera", Social: true}
+	o.Receives(messagingcmd.InboundMessage{Sender: sender, Channel: bot.ID, Text: "Hi"})
 	meera := appears(t, c, "Meera")
 	send := at(asha.ID) + "/messages"
 	var all []messagingview.Template

@@ -34,7 +34,8 @@ func startRegistry(t *testing.T) *registry {
 	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{"operator": {Operator: true}}}}})
 	r := &registry{t: t, pool: pool}
 	routes := &opshttp.Routes{
-		API: a, Views: &opsview.Jobs{DB: pool}, Queue: struct{ opshttp.Queue }{}, Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
+		API: a, Views: &opsview.Jobs{DB: pool}, Queue: struct{ opshttp.Queue }{},
+		Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
 		Builds:   struct{ opshttp.Builds }{}, // the tests of real builds serve a whole system
 		Captured: map[string]opshttp.Captured{"mail": drawer{}.Captured},
 	}

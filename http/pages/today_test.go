@@ -31,7 +31,8 @@ func waiting(o *apptest.Server) {
 	}
 	made := agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
 	require.NoError(o.T, json.Unmarshal([]byte(made.Text), &channel))
-	o.Receives(messagingcmd.InboundMessage{Channel: channel.ID, Sender: messagingcmd.Sender{From: "919812345001", Name: "Ravi"}, Text: "Hello?"})
+	ravi := messagingcmd.Sender{From: "919812345001", Name: "Ravi"}
+	o.Receives(messagingcmd.InboundMessage{Channel: channel.ID, Sender: ravi, Text: "Hello?"})
 }
 
 func TestTodaySaysWhatWaits(t *testing.T) {
