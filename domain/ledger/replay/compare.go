@@ -75,8 +75,14 @@ var errDiffers = errors.New("the text differs")
 // Compare returns the first difference between a text and the books, or nil. It skips lines that the events do not
 // determine.
 func (b *Books) Compare(t *Text) (*Difference, error) {
-	var found *Difference
+	var (
+		found     *Difference
+		workspace string // the current one
+	)
 	err := b.Write(t.Header, func(l Line) error {
+		if l.Word == "workspace" {
+			workspace = strings.Fields(string(l.Text))[1]
+		}
 		for l.Text == nil && (t.word() == l.Word && l.Word != "account" || l.Word == "account" && ofAccount[t.word()]) {
 			if err := t.advance(); err != nil {
 				return err
@@ -87,10 +93,13 @@ func (b *Books) Compare(t *Text) (*Difference, error) {
 		}
 		if string(l.Text) != t.next {
 			var err error
-			if found, err = b.difference(l, t); err == nil {
-				err = errDiffers
+			if found, err = b.difference(l, t); err != nil {
+				return err
 			}
-			return err
+			if found.Account == 0 && found.Row == 0 && found.Position == 0 && workspace != "" {
+				found.Text = "workspace " + workspace + ": " + found.Text
+			}
+			return errDiffers
 		}
 		return t.advance()
 	})
@@ -157,7 +166,7 @@ func differing(ours, theirs []string) string {
 			all = append(all, fmt.Sprintf("%s is %s, and %s in the file", name, ours[i], theirs[i]))
 		}
 	}
-	if ours[0] != "row" {
+	if ours[0] != "row" && ours[0] != "workspace" { // these are named already
 		return ours[0] + ": " + strings.Join(all, "; ")
 	}
 	return strings.Join(all, "; ")
