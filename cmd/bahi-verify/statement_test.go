@@ -135,7 +135,7 @@ func TestStatements(t *testing.T) {
 
 func (w *workshop) random(t *testing.T) {
 	random := mathrand.New(mathrand.NewPCG(7, 7))
-	folder := t.TempDir()
+	folder, statements := t.TempDir(), 10*apptest.Rounds(t, 10)
 	for i := range statements {
 		path := w.accounts[random.IntN(len(w.accounts))] + "/statement.proof"
 		first, length := random.IntN(420)-30, random.IntN(300)
@@ -191,8 +191,6 @@ func (w *workshop) random(t *testing.T) {
 	require.Equal(t, 2, status)
 	require.Contains(t, said, "read the statement")
 }
-
-const statements = 100
 
 func (w *workshop) forgeries(t *testing.T) {
 	whole, err := tlog.ReadStatement(w.statement(w.accounts[0]))
