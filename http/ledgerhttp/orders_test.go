@@ -98,7 +98,6 @@ func TestAnOrderIsAddedChangedAndDelivered(t *testing.T) {
 	edited.Body(s.clerk.GET(s.path()).Status(200).Text)
 	require.Contains(t, edited.Text, `"slip_number":null`)
 	require.Contains(t, edited.Text, `"pending_weight":4.5`)
-
 }
 
 func TestOrdersAreListedByPageAndByClient(t *testing.T) {
