@@ -1,7 +1,10 @@
 package pdftest
 
 import (
+	"image"
+	"image/draw"
 	"image/png"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Code returns the text of the QR code on a print of 300 dots per inch.
+// Code returns the text of the QR code on a print of 300 dots per inch, with noise as of paper and a scanner.
 func Code(t testing.TB, pdf []byte) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -23,13 +26,19 @@ func Code(t testing.TB, pdf []byte) string {
 	require.NoError(t, err, "%s", out)
 	pages, err := filepath.Glob(filepath.Join(folder, "page*.png"))
 	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(3, 0))
 	for _, page := range pages {
 		f, err := os.Open(page)
 		require.NoError(t, err)
 		picture, err := png.Decode(f)
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
-		bitmap, err := gozxing.NewBinaryBitmapFromImage(picture)
+		scan := image.NewGray(picture.Bounds())
+		draw.Draw(scan, scan.Rect, picture, image.Point{}, draw.Src)
+		for i, gray := range scan.Pix {
+			scan.Pix[i] = gray/8*7 + uint8(random.UintN(32))
+		}
+		bitmap, err := gozxing.NewBinaryBitmapFromImage(scan)
 		require.NoError(t, err)
 		if found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil); err == nil {
 			return found.GetText()
