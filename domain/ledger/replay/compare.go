@@ -96,7 +96,7 @@ func (b *Books) Compare(t *Text) (*Difference, error) {
 			if found, err = b.difference(l, t); err != nil {
 				return err
 			}
-			if found.Account == 0 && found.Row == 0 && found.Position == 0 && workspace != "" {
+			if found.Account == 0 && found.Row == 0 && found.Position == 0 && !strings.Contains(found.Text, workspace) {
 				found.Text = "workspace " + workspace + ": " + found.Text
 			}
 			return errDiffers
