@@ -71,7 +71,6 @@ func Build(ctx context.Context, folder string) (program string, err error) {
 	if err != nil {
 		return "", err
 	}
-	//nolint:gosec // our program
 	out, err := exec.CommandContext(ctx, "go", "build", "-overlay", path("overlay.json"), "-o", path("bahi"), "bahi/cmd/bahi").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build bahi: %w: %s", err, out)
@@ -87,7 +86,7 @@ func (p *process) setClock(ahead int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(binary.NativeEndian.AppendUint64(nil, uint64(ahead))) //nolint:gosec // the bits of a negative number
+	_, err = file.Write(binary.NativeEndian.AppendUint64(nil, uint64(ahead)))
 	return errors.Join(err, file.Close())
 }
 
