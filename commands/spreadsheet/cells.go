@@ -61,13 +61,13 @@ type merged struct {
 	top, bottom int
 }
 
-// mergedCells parses ranges such as B2:B5. It ignores those of one row, and invalid ones.
+// mergedCells parses ranges such as B2:B5. It ignores ranges of one row, invalid ones, and those beyond the last column of a file.
 func mergedCells(ranges []string) (all []merged) {
 	for _, r := range ranges {
 		first, last, _ := strings.Cut(r, ":")
 		column, top, err := excelize.CellNameToCoordinates(first)
 		_, bottom, wrong := excelize.CellNameToCoordinates(last)
-		if err == nil && wrong == nil && bottom > top {
+		if err == nil && wrong == nil && bottom > top && column <= maxColumns {
 			all = append(all, merged{cell: cell{column: column - 1}, top: top, bottom: bottom})
 		}
 	}
@@ -75,7 +75,7 @@ func mergedCells(ranges []string) (all []merged) {
 	return all
 }
 
-// merge gives the row the values of merged cells that begin above it. A row without values of its own stays blank.
+// merge copies the values of merged cells that begin above the row into the row. It leaves a blank row blank.
 func (r *cellReader) merge(row *Row) {
 	r.open = slices.DeleteFunc(r.open, func(m merged) bool { return m.bottom < row.Number })
 	if row.Filled() > 0 {
@@ -93,7 +93,7 @@ func (r *cellReader) merge(row *Row) {
 				m.cell = c
 			}
 		}
-		r.open = append(r.open, m)
+		r.open = append(slices.DeleteFunc(r.open, func(o merged) bool { return o.column == m.column }), m) // ranges do not overlap
 	}
 }
 

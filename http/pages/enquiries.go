@@ -81,7 +81,7 @@ func (d *desk) toTalk(map[string]any) string {
 	return withQuery(talkPath(textOf(e["contact"])), url.Values{"enquiry": {d.id}})
 }
 
-// Notified lists who was notified of an enquiry.
+// Notified returns the notifications of an enquiry with their states.
 func (d *desk) Notified(e map[string]any) (all []string) {
 	for _, way := range [][2]string{{"email", "Mail to you"}, {"chat", "Chat to you"}, {"crm", "CRM"}} {
 		one := inner(inner(e, "notifications"), way[0])

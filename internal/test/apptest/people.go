@@ -357,7 +357,7 @@ func Opened(t *testing.T, url string) (texts []string) {
 	return texts
 }
 
-// Receives stores a message from a network, with an id and a time of its own unless it has them.
+// Receives stores a message from a network. It adds an id and a time if the message has none.
 func (o *Server) Receives(m messagingcmd.InboundMessage) commands.Outcome[message.State] {
 	o.T.Helper()
 	m.ProviderID = cmp.Or(m.ProviderID, uuid.NewString())
