@@ -73,7 +73,7 @@ func WriteStatement(w io.Writer, s Statement) error {
 	if err != nil {
 		return err
 	}
-	z, err := gzip.NewWriterLevel(w, gzip.DefaultCompression)
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}

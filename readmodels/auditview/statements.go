@@ -76,11 +76,11 @@ const accountStreams = `
 	where a.id = $2 and not v.deleted
 	union all select a.ledger || '-' || a.id from books.account a where a.id = $2`
 
-// eventsOf returns SQL that selects the events of streams up to position $1.
+// eventsOf returns SQL that selects the events of streams up to position $1. The 0 prevents a plan that reads the log up to the position.
 func eventsOf(streams string) string {
 	return `
 		select e.position, e.stream, e.revision, e.id, e.type, e.data::text, e.meta::text, e.recorded_at
-		from (` + streams + `) s (stream) join log.event e on e.stream = s.stream where e.position <= $1 order by e.position`
+		from (` + streams + `) s (stream) join log.event e on e.stream = s.stream where e.position + 0 <= $1 order by e.position`
 }
 
 // entryEvents returns the events of a map entry of a checkpoint, and sets the number and the root of their leaves. sql
