@@ -95,7 +95,14 @@ func (r *Routes) stated(ctx context.Context, of ledgerview.AccountKey, sel ledge
 	if s.opening, err = r.Views.BalanceBefore(ctx, api.At(ctx), of, *sel.From, sel.As); err != nil || side == pdf.Both {
 		return s, err
 	}
-	s.before, err = r.Views.SideBefore(ctx, api.At(ctx), of, side == pdf.Out, *sel.From, sel.As)
+	day := *sel.From
+	if sel.Of != nil {
+		day = min(day, *sel.Of+1)
+	}
+	sides, err := r.Views.SidesBefore(ctx, api.At(ctx), of, day, *sel.KnownAt)
+	if s.before = sides.In; side == pdf.Out {
+		s.before = sides.Out
+	}
 	return s, err
 }
 

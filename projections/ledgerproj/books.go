@@ -27,7 +27,7 @@ var booksDDL string
 //
 // It folds a batch in memory and writes the result with few statements, because the cost of a row limits the throughput
 // of writes and rebuilds (`bahi bench` measures it). The Evolve methods of the domain compute the states.
-var Books = projections.Define("books", 9, booksDDL,
+var Books = projections.Define("books", 10, booksDDL,
 	projections.Apply(booksTypes(),
 		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather)
 
@@ -82,10 +82,10 @@ type version struct {
 	stored        bool // the version was in the table before this batch
 }
 
-// sum returns the effect of the row on its account.
-func (v *version) sum() book.Effect {
+// counted returns what the row adds to its account.
+func (v *version) counted() counted {
 	in, out := v.Counts()
-	return in.Minus(out)
+	return counted{in.Minus(out), in, v.loss}
 }
 
 // books folds one batch.

@@ -84,6 +84,8 @@ create table total (
   cash numeric(38,2) not null,
   fine numeric(38,3) not null,
   loss numeric(38,3), -- metal lost in work, except in rows that are reversed; null: none
+  in_cash numeric(38,2), -- of the IN sides of a period's rows; null at other levels
+  in_fine numeric(38,3),
   primary key (account_id, level, node)
 ) with (fillfactor = 70);
 
@@ -149,6 +151,7 @@ create table posting (
   day          int not null, -- since 1970-01-01
   account_rows bigint not null, account_cash numeric(38,2) not null, account_fine numeric(38,3) not null, account_loss numeric(38,3),
   period_rows  bigint not null, period_cash numeric(38,2) not null, period_fine numeric(38,3) not null, period_loss numeric(38,3),
+  period_in_cash numeric(38,2) not null, period_in_fine numeric(38,3) not null,
   day_rows     bigint not null, day_cash numeric(38,2) not null, day_fine numeric(38,3) not null, day_loss numeric(38,3)
 );
 

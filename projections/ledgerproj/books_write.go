@@ -95,7 +95,8 @@ func optional(c *projections.Copy, text string) {
 
 func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
 	return projections.CopyInto(ctx, tx, `posting (account_id, position, nth, period, day, account_rows, account_cash, account_fine,
-		account_loss, period_rows, period_cash, period_fine, period_loss, day_rows, day_cash, day_fine, day_loss)`,
+		account_loss, period_rows, period_cash, period_fine, period_loss, day_rows, day_cash, day_fine, day_loss,
+		period_in_cash, period_in_fine)`,
 		len(f.sums.postings), func(c *projections.Copy, row int) {
 			p := &f.sums.postings[row]
 			c.Bigint(p.account)
@@ -106,6 +107,7 @@ func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
 			for i := range p.sums {
 				p.sums[i].into(c)
 			}
+			p.sums[levelPeriod].sidesInto(c)
 		})
 }
 
@@ -149,12 +151,13 @@ func (f *books) queueAccounts(b *projections.Batch) {
 }
 
 const upsertTotals = `
-	insert into total (account_id, level, node, row_count, cash, fine, loss)
-	select account_id, level, node, row_count, cash::numeric, fine::numeric, nullif(loss::numeric, 0)
-	from unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[])
-		t (account_id, level, node, row_count, cash, fine, loss)
+	insert into total (account_id, level, node, row_count, cash, fine, loss, in_cash, in_fine)
+	select account_id, level, node, row_count, cash::numeric, fine::numeric, nullif(loss::numeric, 0), in_cash::numeric, in_fine::numeric
+	from unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+		t (account_id, level, node, row_count, cash, fine, loss, in_cash, in_fine)
 	on conflict (account_id, level, node) do update set
-		row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine, loss = excluded.loss`
+		row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine, loss = excluded.loss,
+		in_cash = excluded.in_cash, in_fine = excluded.in_fine`
 
 func queueTotals(b *projections.Batch, totals map[node]*amount) {
 	if len(totals) > 0 {
@@ -168,11 +171,15 @@ func columns(totals map[node]*amount) []any {
 		accounts, nodes, rows = make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n)
 		levels                = make([]int16, 0, n)
 		cash, fine, loss      = make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
+		inCash, inFine        = make([]*string, n), make([]*string, n)
 	)
 	for k, a := range totals {
 		accounts, levels, nodes = append(accounts, k.account), append(levels, k.level), append(nodes, k.node)
 		rows, cash, fine = append(rows, a.rows), append(cash, a.cash.String()), append(fine, a.fine.String())
 		loss = append(loss, a.loss.String())
+		if k.level == levelPeriod {
+			inCash[len(loss)-1], inFine[len(loss)-1] = new(a.inCash.String()), new(a.inFine.String())
+		}
 	}
-	return []any{accounts, levels, nodes, rows, cash, fine, loss}
+	return []any{accounts, levels, nodes, rows, cash, fine, loss, inCash, inFine}
 }

@@ -192,7 +192,7 @@ func (s *sums) count(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	for _, c := range changes {
-		c.add(c.by.rows, c.by.effect, 0)
+		c.add(c.by.rows, counted{sum: c.by.sum}) // parts have no loss
 	}
 	for day, rows := range begun {
 		s.starts[day] = distinct(append(s.starts[day], rows...))

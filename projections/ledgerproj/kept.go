@@ -62,13 +62,19 @@ func (k *kept) write(ctx context.Context, b *projections.Batch) error {
 	nodes := slices.SortedFunc(maps.Keys(k.totals), func(a, b node) int { // the order of the key fills its index from one end
 		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.level, b.level), cmp.Compare(a.node, b.node))
 	})
-	return projections.CopyInto(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine, loss)`, len(nodes),
+	return projections.CopyInto(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine, loss, in_cash, in_fine)`, len(nodes),
 		func(c *projections.Copy, row int) {
 			n := nodes[row]
 			c.Bigint(n.account)
 			c.Smallint(n.level)
 			c.Bigint(n.node)
 			k.totals[n].into(c)
+			if n.level == levelPeriod {
+				k.totals[n].sidesInto(c)
+			} else {
+				c.Null()
+				c.Null()
+			}
 		})
 }
 
@@ -81,8 +87,9 @@ func resumeBooks(ctx context.Context, b *projections.Batch) error {
 		`insert into total (account_id, level, node, row_count, cash, fine, loss)
 		select distinct on (account_id) account_id, 0, 0, account_rows, account_cash, account_fine, account_loss
 		from posting order by account_id, position desc, nth desc`,
-		`insert into total (account_id, level, node, row_count, cash, fine, loss)
-		select distinct on (account_id, period) account_id, 1, period, period_rows, period_cash, period_fine, period_loss
+		`insert into total (account_id, level, node, row_count, cash, fine, loss, in_cash, in_fine)
+		select distinct on (account_id, period) account_id, 1, period, period_rows, period_cash, period_fine, period_loss, period_in_cash,
+			period_in_fine
 		from posting order by account_id, period, position desc, nth desc`,
 		`insert into total (account_id, level, node, row_count, cash, fine, loss)
 		select distinct on (account_id, day) account_id, 2, day, day_rows, day_cash, day_fine, day_loss

@@ -33,14 +33,19 @@ type amount struct {
 	fine fine
 	loss fine
 
+	inCash cash // of the IN sides; stored for periods only
+	inFine fine
+
 	batch int // number of the last batch that changed the amount
 }
 
-func (a *amount) add(rows int64, e book.Effect, loss unit.Grams) {
+func (a *amount) add(rows int64, c counted) {
 	a.rows += rows
-	a.loss.add(int64(loss))
-	a.cash.add(int64(e.Cash))
-	a.fine.add(int64(e.Fine))
+	a.loss.add(int64(c.loss))
+	a.cash.add(int64(c.sum.Cash))
+	a.fine.add(int64(c.sum.Fine))
+	a.inCash.add(int64(c.in.Cash))
+	a.inFine.add(int64(c.in.Fine))
 }
 
 // into adds the columns row_count, cash, fine and loss, which is null for none.
@@ -55,6 +60,23 @@ func (a *amount) into(c *projections.Copy) {
 	}
 }
 
+// sidesInto adds the columns in_cash and in_fine.
+func (a *amount) sidesInto(c *projections.Copy) {
+	a.inCash.copy(c, unit.MoneyPlaces)
+	a.inFine.copy(c, unit.GramsPlaces)
+}
+
+// counted is what a row adds to its account.
+type counted struct {
+	sum  book.Effect
+	in   book.Effect // of its IN side
+	loss unit.Grams
+}
+
+func (c counted) minus(other counted) counted {
+	return counted{c.sum.Minus(other.sum), c.in.Minus(other.in), c.loss - other.loss}
+}
+
 // move is a change of a day's sum.
 type move struct {
 	account  int64
@@ -62,8 +84,7 @@ type move struct {
 	row      int64
 	day      unit.Date
 	rows     int64
-	effect   book.Effect
-	loss     unit.Grams
+	counted
 }
 
 // posted is a row of table posting.
@@ -97,16 +118,16 @@ func (s *sums) change(before, after *version) {
 	m := move{account: after.Account, position: after.from, row: after.row, day: after.Date}
 	switch {
 	case before == nil:
-		m.rows, m.effect, m.loss = 1, after.sum(), after.loss
+		m.rows, m.counted = 1, after.counted()
 	case after.Deleted:
-		m.rows, m.effect, m.loss = -1, book.Effect{}.Minus(before.sum()), -before.loss
+		m.rows, m.counted = -1, counted{}.minus(before.counted())
 	case before.Date == after.Date:
-		m.effect, m.loss = after.sum().Minus(before.sum()), after.loss-before.loss
+		m.counted = after.counted().minus(before.counted())
 	default:
 		leave := m
-		leave.day, leave.rows, leave.effect, leave.loss = before.Date, -1, book.Effect{}.Minus(before.sum()), -before.loss
+		leave.day, leave.rows, leave.counted = before.Date, -1, counted{}.minus(before.counted())
 		s.moves = append(s.moves, leave)
-		m.rows, m.effect, m.loss = 1, after.sum(), after.loss
+		m.rows, m.counted = 1, after.counted()
 	}
 	s.moves = append(s.moves, m)
 }
@@ -165,7 +186,7 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 	for i, m := range s.moves {
 		p := posted{account: m.account, position: m.position, day: m.day}
 		for level, t := range moved[i] {
-			t.add(m.rows, m.effect, m.loss)
+			t.add(m.rows, m.counted)
 			p.sums[level] = *t
 		}
 		if n := len(s.postings); n > 0 && s.postings[n-1].position == m.position {
@@ -196,14 +217,16 @@ func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
 		accounts, levels, nodes = append(accounts, n.account), append(levels, n.level), append(nodes, n.node)
 	}
 	rows, _ := tx.Query(ctx, `
-		select t.account_id, t.level, t.node, t.row_count, t.cash, t.fine, coalesce(t.loss, 0)
+		select t.account_id, t.level, t.node, t.row_count, t.cash, t.fine, coalesce(t.loss, 0), coalesce(t.in_cash, 0),
+			coalesce(t.in_fine, 0)
 		from unnest($1::bigint[], $2::smallint[], $3::bigint[]) n (account_id, level, node)
 		join total t using (account_id, level, node)`, accounts, levels, nodes)
 	var (
 		n node
 		a amount
 	)
-	_, err := pgx.ForEachRow(rows, []any{&n.account, &n.level, &n.node, &a.rows, &a.cash, &a.fine, &a.loss}, func() error {
+	into := []any{&n.account, &n.level, &n.node, &a.rows, &a.cash, &a.fine, &a.loss, &a.inCash, &a.inFine}
+	_, err := pgx.ForEachRow(rows, into, func() error {
 		a.batch = s.batches
 		*s.totals[n] = a
 		return nil

@@ -3,6 +3,7 @@ package ledgerview_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"testing"
@@ -221,42 +222,46 @@ func TestRowsFromADayAreNotSearched(t *testing.T) {
 	require.Equal(t, then, read(&position))
 }
 
-func TestASideIsSummedUpBeforeADay(t *testing.T) {
+func TestSidesAreSummedUpBeforeADay(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	workspace := uuid.New()
 	ctx, req := o.ctx, as(workspace)
 	a, err := ledgercmd.OpenAccount(ctx, req, o.books, karigar.Ledger, book.OpenAccount{Name: "Imran"})
 	require.NoError(t, err)
-	account := number(t, a.ID)
-	before := func(out bool, day unit.Date, as ledgerview.As) [2]string {
-		sum, err := o.views.SideBefore(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: karigar.Ledger, ID: account}, out, day, as)
+	key := ledgerview.AccountKey{Workspace: workspace, Ledger: karigar.Ledger, ID: number(t, a.ID)}
+	before := func(day unit.Date, known event.Position) string {
+		s, err := o.views.SidesBefore(ctx, nil, key, day, known)
 		require.NoError(t, err)
-		return [2]string{sum.Cash.String(), sum.Fine.String()}
+		return fmt.Sprintf("in %s, %s g; out %s, %s g", s.In.Cash, s.In.Fine, s.Out.Cash, s.Out.Fine)
 	}
-	require.Equal(t, [2]string{"0", "0"}, before(false, today, ledgerview.As{}))
+	require.Equal(t, "in 0, 0 g; out 0, 0 g", before(today, a.Position))
 	add := func(day unit.Date, other unit.Money, fine unit.Grams) int64 {
-		out, err := ledgercmd.AddRow(ctx, req, o.books, karigar.Ledger, account, book.RowInput{
+		out, err := ledgercmd.AddRow(ctx, req, o.books, karigar.Ledger, key.ID, book.RowInput{
 			Date: &day, In: book.Entries([]karigar.In{{Other: &other}}), Out: book.Entries([]karigar.Out{{FineWeight: &fine}}),
 		})
 		require.NoError(t, err)
 		return number(t, out.ID)
 	}
+	add(today-200, 100_00, 9_000)
+	add(today-130, 200_00, 10_000)
 	add(today-5, 40_00, 500_000)
 	add(today, 7_00, 1_000)
-	voided, deleted := add(today-4, 1, 1), add(today-4, 2, 2)
-	out, err := ledgercmd.VoidRow(ctx, req, o.books, karigar.Ledger, account, voided)
+	voided, deleted := add(today-150, 1, 1), add(today-4, 2, 2)
+	void, err := ledgercmd.VoidRow(ctx, req, o.books, karigar.Ledger, key.ID, voided)
 	require.NoError(t, err)
-	_, err = ledgercmd.ChangeRow(ctx, req, o.books, karigar.Ledger, deleted, book.DeleteRow{Ledger: karigar.Ledger, Account: account})
+	last, err := ledgercmd.ChangeRow(ctx, req, o.books, karigar.Ledger, deleted, book.DeleteRow{Ledger: karigar.Ledger, Account: key.ID})
 	require.NoError(t, err)
 
-	require.Equal(t, [2]string{"40", "0"}, before(false, today, ledgerview.As{}))
-	require.Equal(t, [2]string{"0", "500"}, before(true, today, ledgerview.As{}))
-	require.Equal(t, [2]string{"47", "0"}, before(false, today+1, ledgerview.As{}))
-	require.Equal(t, [2]string{"0", "0"}, before(false, today-5, ledgerview.As{}))
-	require.Equal(t, [2]string{"0", "500.002"}, before(true, today, ledgerview.As{KnownAt: &out.Position}), "the row that was deleted later")
-	_, err = o.views.SideBefore(ctx, nil, ledgerview.AccountKey{Workspace: uuid.New(), Ledger: karigar.Ledger, ID: account}, true, today,
-		ledgerview.As{})
+	require.Equal(t, "in 340, 0 g; out 0, 519 g", before(today, last.Position))
+	require.Equal(t, "in 347, 0 g; out 0, 520 g", before(today+1, last.Position))
+	require.Equal(t, "in 347, 0 g; out 0, 520 g", before(today+500, last.Position))
+	require.Equal(t, "in 300, 0 g; out 0, 19 g", before(today-5, last.Position))
+	require.Equal(t, "in 100, 0 g; out 0, 9 g", before(today-130, last.Position))
+	require.Equal(t, "in 340.02, 0 g; out 0, 519.002 g", before(today, void.Position), "with the row that was deleted later")
+	require.Equal(t, "in 340.03, 0 g; out 0, 519.003 g", before(today, void.Position-1), "with the row that was voided later")
+	key.Workspace = uuid.New()
+	_, err = o.views.SidesBefore(ctx, nil, key, today, last.Position)
 	require.ErrorIs(t, err, karigar.Ledger.NoAccount)
 }
 

@@ -205,20 +205,34 @@ func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, of Account
 	return a.Balance, err
 }
 
-// SideBefore returns the sum of an account's IN sides or OUT sides before a day, or the ledger's NoAccount. It reads all rows, because the
-// totals do not separate the sides.
-func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey, out bool, date unit.Date, as As) (Balance, error) {
-	s, side := as.sources(), `in`
-	if out {
-		side = `out`
-	}
+// Sides are the sums of an account's IN sides and OUT sides.
+type Sides struct {
+	In, Out Balance
+}
+
+// SidesBefore returns the sums of an account's sides before a day as known at a position, or the ledger's NoAccount.
+func (v *Views) SidesBefore(ctx context.Context, at *readmodels.At, of AccountKey, day unit.Date, known event.Position) (Sides, error) {
 	sql, args := `
-		select coalesce(sum(v.`+side+`_cash), 0)::text, coalesce(sum(v.`+side+`_fine), 0)::text
-		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + @day::int
-			and `+s.current+`
-		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+s.account+` group by a.id`,
-		pgx.NamedArgs{"known": as.known(), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "day": int64(date)}
-	return readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), of.Ledger.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
+		select coalesce(sum(s.in_cash), 0)::text, coalesce(sum(s.in_fine), 0)::text, coalesce(sum(s.out_cash), 0)::text,
+			coalesce(sum(s.out_fine), 0)::text
+		from books.account a left join lateral (
+			select p.in_cash, p.in_fine, p.in_cash - p.cash as out_cash, p.in_fine - p.fine as out_fine
+			from books.total t cross join lateral (
+				select p.period_cash as cash, p.period_fine as fine, p.period_in_cash as in_cash, p.period_in_fine as in_fine
+				from books.posting p where p.account_id = a.id and p.period = t.node and p.position <= @known
+				order by p.position desc, p.nth desc limit 1) p
+			where t.account_id = a.id and t.level = 1 and t.node < @day::bigint >> 6
+			union all
+			select v.in_cash, v.in_fine, v.out_cash, v.out_fine from books.row_version v
+			where v.account_id = a.id and not v.deleted and v.date >= `+day0+` + ((@day::bigint >> 6) << 6)::int
+				and v.date < `+day0+` + @day::int and `+then.current+`
+		) s on true
+		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+then.account+` group by a.id`,
+		pgx.NamedArgs{"known": int64(known), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "day": int64(day)}
+	return readmodels.Row(ctx, v.Reader.From(at.Past(known), "books"), of.Ledger.NoAccount, func(row pgx.CollectableRow) (s Sides, err error) {
+		err = row.Scan(&s.In.Cash, &s.In.Fine, &s.Out.Cash, &s.Out.Fine)
+		return s, err
+	}, sql, args)
 }
 
 // History returns all versions of a row, oldest first, even of a deleted row, or the ledger's NoRow.
