@@ -15,7 +15,7 @@ import (
 
 // idleCheckpoint is the time that the checkpoint may lag behind events of other projections that no reader requires. Without this delay,
 // each append would cost a transaction per projection.
-const idleCheckpoint = 50 * time.Millisecond
+const idleCheckpoint = 200 * time.Millisecond
 
 // demand is the position for which a projection's readers wait. Events up to this position are folded at once.
 type demand struct {
