@@ -50,6 +50,12 @@ type part struct {
 
 func (p part) node() node { return node{p.account, p.level, p.day<<dayShift | p.low} }
 
+// division is the division of a crowded day into parts.
+type division struct {
+	starts []int64 // beginnings of the short parts, in order
+	last   int64   // the greatest id of a row that was ever on the day
+}
+
 // crowding has the changes of parts in a batch, besides their totals.
 type crowding struct {
 	emptied []part // days that no longer have such parts
@@ -88,11 +94,13 @@ func (s *sums) crowd(ctx context.Context, tx pgx.Tx) error {
 // forget removes a day's parts of a level from memory.
 func (s *sums) forget(p part) {
 	day := node{p.account, levelDay, p.day}
-	for _, p.low = range s.starts[day] {
-		delete(s.totals, p.node())
+	if d := s.crowded[day]; d != nil {
+		for _, p.low = range d.starts {
+			delete(s.totals, p.node())
+		}
 	}
 	if p.level == levelShort {
-		delete(s.starts, day)
+		delete(s.crowded, day)
 	}
 }
 
@@ -100,7 +108,7 @@ func (s *sums) forget(p part) {
 func (s *sums) loadStarts(ctx context.Context, tx pgx.Tx, days []node) error {
 	var accounts, unknown []int64
 	for _, day := range days {
-		if s.starts[day] == nil {
+		if s.crowded[day] == nil {
 			accounts, unknown = append(accounts, day.account), append(unknown, day.node)
 		}
 	}
@@ -108,16 +116,21 @@ func (s *sums) loadStarts(ctx context.Context, tx pgx.Tx, days []node) error {
 		return nil
 	}
 	rows, _ := tx.Query(ctx, `
-		select d.account_id, d.day, t.node & $4 from unnest($1::bigint[], $2::bigint[]) d (account_id, day)
+		select d.account_id, d.day, array_agg(t.node & $4 order by t.node), (
+			select v.row_id from row_version v
+			where v.account_id = d.account_id and v.date = date '1970-01-01' + d.day::int and not v.deleted
+			order by v.row_id desc limit 1)
+		from unnest($1::bigint[], $2::bigint[]) d (account_id, day)
 		join total t on t.account_id = d.account_id and t.level = $3 and t.node between d.day << 40 and (d.day << 40) + $4
-		order by 1, 2, 3`, accounts, unknown, int16(levelShort), int64(lastID))
+		group by d.account_id, d.day`, accounts, unknown, int16(levelShort), int64(lastID))
 	var (
-		day   = node{level: levelDay}
-		start int64
+		day  = node{level: levelDay}
+		read division
 	)
-	_, err := pgx.ForEachRow(rows, []any{&day.account, &day.node, &start}, func() error {
-		s.starts[day] = append(s.starts[day], start)
-		s.held++
+	_, err := pgx.ForEachRow(rows, []any{&day.account, &day.node, &read.starts, &read.last}, func() error {
+		s.crowded[day] = &division{read.starts, read.last}
+		s.held += len(read.starts)
+		read.starts = nil
 		return nil
 	})
 	return err
@@ -126,10 +139,11 @@ func (s *sums) loadStarts(ctx context.Context, tx pgx.Tx, days []node) error {
 // partsOf returns the parts to which a move applies: none, or one of each level of its day.
 func (s *sums) partsOf(m move) (parts []part) {
 	day := m.nodes()[2]
-	starts := s.starts[day]
-	if starts == nil {
+	d := s.crowded[day]
+	if d == nil {
 		return nil
 	}
+	starts := d.starts
 	for _, p := range partings {
 		if s.rowsOf[day] <= p.rows || s.touched[day].rows <= p.rows {
 			continue
@@ -152,7 +166,20 @@ func (s *sums) partsOf(m move) (parts []part) {
 	return parts
 }
 
-// count applies the moves to the parts. A row that begins a part splits an existing part.
+// follow adds a part for a row that comes after all rows of its day, if a part begins there. No row moves to it from another part.
+func (s *sums) follow(m move) {
+	d := s.crowded[m.nodes()[2]]
+	if d == nil || m.rows <= 0 || m.row <= d.last {
+		return
+	}
+	d.last = m.row
+	if begins(m.row, partings[1].rows) {
+		d.starts = append(d.starts, m.row)
+		s.held++
+	}
+}
+
+// count applies the moves to the parts. A row between others that begins a part splits an existing part.
 func (s *sums) count(ctx context.Context, tx pgx.Tx) error {
 	var (
 		moved = make([][]part, len(s.moves))
@@ -160,6 +187,7 @@ func (s *sums) count(ctx context.Context, tx pgx.Tx) error {
 		begun = map[node][]int64{} // new starts by day
 	)
 	for i, m := range s.moves {
+		s.follow(m)
 		moved[i] = s.partsOf(m)
 		for _, p := range moved[i] {
 			if m.rows <= 0 || m.row == p.low || !begins(m.row, p.rows) {
@@ -195,8 +223,9 @@ func (s *sums) count(ctx context.Context, tx pgx.Tx) error {
 		c.add(c.by.rows, counted{sum: c.by.sum}) // parts have no loss
 	}
 	for day, rows := range begun {
-		s.starts[day] = distinct(append(s.starts[day], rows...))
-		slices.Sort(s.starts[day])
+		d := s.crowded[day]
+		d.starts = distinct(append(d.starts, rows...))
+		slices.Sort(d.starts)
 		s.held += len(rows)
 	}
 	return nil

@@ -17,8 +17,8 @@ const maxKept = 1 << 19
 type kept struct {
 	accounts map[int64]*account
 	totals   map[node]*amount
-	starts   map[node][]int64 // beginnings of the short parts of a crowded day, in order
-	held     int              // number of beginnings
+	crowded  map[node]*division
+	held     int // number of beginnings of parts in crowded
 	batches  int
 
 	// During a fill, totals are written only if there are too many, and at the end.
@@ -31,7 +31,7 @@ type kept struct {
 
 func newKept(b *projections.Batch) *kept {
 	return &kept{
-		accounts: map[int64]*account{}, totals: map[node]*amount{}, starts: map[node][]int64{},
+		accounts: map[int64]*account{}, totals: map[node]*amount{}, crowded: map[node]*division{},
 		filling: b.Filling, written: !b.Filling || b.Resumed, part: b.Part, most: maxKept / max(b.Part.Of, 1),
 	}
 }
@@ -47,7 +47,7 @@ func (k *kept) bounded(ctx context.Context, b *projections.Batch) (*kept, error)
 				return nil, err
 			}
 		}
-		k.totals, k.starts, k.held = map[node]*amount{}, map[node][]int64{}, 0
+		k.totals, k.crowded, k.held = map[node]*amount{}, map[node]*division{}, 0
 	}
 	return k, nil
 }
