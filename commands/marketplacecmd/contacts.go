@@ -3,6 +3,7 @@ package marketplacecmd
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -55,40 +56,37 @@ func noContact() ContactWritten {
 
 // AddContact creates a contact, with or without a company.
 func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c companycontact.Add) (ContactWritten, error) {
-	member, gone, of := false, false, uuid.Nil
+	member, of := false, uuid.Nil
 	if c.CompanyID != nil {
 		of = *c.CompanyID
 		l, err := commands.Load(ctx, h.Fresh(), company.Kind, of.String())
 		if err != nil {
 			return noContact(), err
 		}
-		member, gone = belongs(req, l.Workspace), l.State.Name == ""
-		req = req.In(l.Workspace)
+		member, req = belongs(req, l.Workspace), req.In(l.Workspace)
 	} else {
 		req = req.In(uuid.Nil)
 	}
-	out, done, err := commands.PreviousOutcome(ctx, h, req, companycontact.Kind)
-	switch {
-	case err != nil:
-		return noContact(), err
-	case !done && gone:
-		if _, wrong := c.Decide(companycontact.State{}); wrong != nil {
-			return noContact(), fault.Join(wrong, fault.Fields(errNoSuchCompany.Fields...))
+	out, err := commands.Do(ctx, h, req, companycontact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if of != uuid.Nil {
+			if err := existing(ctx, tx, of, errNoSuchCompany); err != nil {
+				if _, wrong := c.Decide(companycontact.State{}); wrong != nil && errors.Is(err, errNoSuchCompany) {
+					return fault.Join(wrong, fault.Fields(errNoSuchCompany.Fields...))
+				}
+				return err
+			}
 		}
-		return noContact(), errNoSuchCompany
-	case !done:
-		out, err = commands.CreateWithID(ctx, h, req, companycontact.Kind, newID, func(id string) event.Command[companycontact.State] {
+		_, err := commands.DecideNew(ctx, tx, companycontact.Kind, newID, func(id string) event.Command[companycontact.State] {
 			c.ID = id
 			return c
 		})
-		if err != nil {
-			return noContact(), err
+		if err != nil || of == uuid.Nil || !c.IsPrimary.Value || c.ID == "" {
+			return err
 		}
-	}
-	if of != uuid.Nil && c.IsPrimary.Value {
-		if err := namePrimary(ctx, h, req, of, out.ID, member); err != nil {
-			return noContact(), err
-		}
+		return namePrimary(ctx, tx, of, c.ID, member)
+	})
+	if err != nil {
+		return noContact(), err
 	}
 	return contactWritten(ctx, h, out)
 }
@@ -105,18 +103,9 @@ func contactWritten(ctx context.Context, h *commands.Handler, out ContactOutcome
 	return w, err
 }
 
-// besides returns the request for a follow-up in another stream. A retry does not repeat the follow-up.
-func besides(req commands.Request, what string) commands.Request {
-	follow := req.FollowUp()
-	if req.Key != "" {
-		follow.Key, follow.Operation = req.Key, req.Operation+" "+what
-	}
-	return follow
-}
-
 // namePrimary makes a contact the primary one of a company.
-func namePrimary(ctx context.Context, h *commands.Handler, req commands.Request, of uuid.UUID, id string, member bool) error {
-	first, err := commands.Load(ctx, h.Fresh(), companycontact.PrimaryKind, of.String())
+func namePrimary(ctx context.Context, tx *commands.Tx, of uuid.UUID, id string, member bool) error {
+	first, err := commands.Load(ctx, tx, companycontact.PrimaryKind, of.String())
 	if err != nil {
 		return err
 	}
@@ -125,7 +114,7 @@ func namePrimary(ctx context.Context, h *commands.Handler, req commands.Request,
 		return err
 	}
 	if holder := first.State.Contact; !member && holder != uuid.Nil {
-		l, err := commands.Load(ctx, h.Fresh(), companycontact.Kind, holder.String())
+		l, err := commands.Load(ctx, tx, companycontact.Kind, holder.String())
 		if err != nil {
 			return err
 		}
@@ -133,17 +122,16 @@ func namePrimary(ctx context.Context, h *commands.Handler, req commands.Request,
 			c.Gone = holder
 		}
 	}
-	_, err = commands.Handle(ctx, h, besides(req, "primary"), companycontact.PrimaryKind, of.String(), c)
+	_, err = commands.Decide(ctx, tx, companycontact.PrimaryKind, of.String(), c)
 	return err
 }
 
-func dropPrimary(ctx context.Context, h *commands.Handler, req commands.Request, of uuid.UUID, id string) error {
+func dropPrimary(ctx context.Context, tx *commands.Tx, of uuid.UUID, id string) error {
 	who, err := uuid.Parse(id)
 	if err != nil || of == uuid.Nil {
 		return err
 	}
-	_, err = commands.Handle(ctx, h, besides(req, "no primary"), companycontact.PrimaryKind, of.String(),
-		companycontact.DropPrimary{Contact: who})
+	_, err = commands.Decide(ctx, tx, companycontact.PrimaryKind, of.String(), companycontact.DropPrimary{Contact: who})
 	return err
 }
 
@@ -154,11 +142,7 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	if err != nil || !l.State.Exists {
 		return noContact(), cmp.Or(err, error(companycontact.ErrNotFound))
 	}
-	member := belongs(req, l.Workspace)
-	if err := standing(ctx, h, l.State.Company, member); err != nil {
-		return noContact(), err
-	}
-	asked := req.Workspace
+	member, asked := belongs(req, l.Workspace), req.Workspace
 	req = req.In(l.Workspace)
 	var ignored []fault.Field
 	if c.ByNonMember = !member; c.ByNonMember {
@@ -170,25 +154,36 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 			c.IsPrimary, ignored = patch.Field[bool]{}, append(ignored, fault.Field{Field: "is_primary", Message: why})
 		}
 	}
-	if c.CompanyID.Present() {
-		if err := movable(ctx, h, c.CompanyID.Value, l.Workspace, req.In(asked)); err != nil {
-			_, wrong := c.Decide(l.State)
-			return noContact(), fault.Join(err, wrong)
+	out, err := commands.Do(ctx, h, req, companycontact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		before, err := commands.Load(ctx, tx, companycontact.Kind, c.ID)
+		if err != nil || !before.State.Exists {
+			return cmp.Or(err, error(companycontact.ErrNotFound))
 		}
-	}
-	out, err := commands.Handle(ctx, h, req, companycontact.Kind, c.ID, c)
+		if err := standing(ctx, tx, before.State.Company, member); err != nil {
+			return err
+		}
+		if c.CompanyID.Present() {
+			if err := movable(ctx, tx, c.CompanyID.Value, l.Workspace, req.In(asked)); err != nil {
+				_, wrong := c.Decide(before.State)
+				return fault.Join(err, wrong)
+			}
+		}
+		after, err := commands.Decide(ctx, tx, companycontact.Kind, c.ID, c)
+		if err != nil {
+			return err
+		}
+		if from := before.State.Company; from != after.State.Company || c.IsPrimary.Present() && !c.IsPrimary.Value {
+			if err := dropPrimary(ctx, tx, from, c.ID); err != nil {
+				return err
+			}
+		}
+		if c.IsPrimary.Value && after.State.Company != uuid.Nil {
+			return namePrimary(ctx, tx, after.State.Company, c.ID, true)
+		}
+		return nil
+	})
 	if err != nil {
 		return noContact(), err
-	}
-	if from := l.State.Company; from != out.State.Company || c.IsPrimary.Present() && !c.IsPrimary.Value {
-		if err := dropPrimary(ctx, h, req, from, c.ID); err != nil {
-			return noContact(), err
-		}
-	}
-	if c.IsPrimary.Value && out.State.Company != uuid.Nil {
-		if err := namePrimary(ctx, h, req, out.State.Company, c.ID, true); err != nil {
-			return noContact(), err
-		}
 	}
 	w, err := contactWritten(ctx, h, out)
 	w.Ignored = ignored
@@ -196,23 +191,19 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 }
 
 // standing refuses changes of a deleted company's contact. It does not reveal to non-members that the contact existed.
-func standing(ctx context.Context, h *commands.Handler, of uuid.UUID, member bool) error {
-	if of == uuid.Nil {
-		return nil
-	}
-	l, err := commands.Load(ctx, h.Fresh(), company.Kind, of.String())
+func standing(ctx context.Context, tx *commands.Tx, of uuid.UUID, member bool) error {
 	switch {
-	case err != nil || l.State.Name != "":
-		return err
+	case of == uuid.Nil:
+		return nil
 	case member:
-		return ErrCompanyGone
+		return existing(ctx, tx, of, ErrCompanyGone)
 	}
-	return companycontact.ErrNotFound
+	return existing(ctx, tx, of, companycontact.ErrNotFound)
 }
 
 // movable refuses a company outside the contact's workspace.
-func movable(ctx context.Context, h *commands.Handler, to, workspace uuid.UUID, req commands.Request) error {
-	l, err := commands.Load(ctx, h.Fresh(), company.Kind, to.String())
+func movable(ctx context.Context, tx *commands.Tx, to, workspace uuid.UUID, req commands.Request) error {
+	l, err := commands.Load(ctx, tx, company.Kind, to.String())
 	switch {
 	case err != nil:
 		return err
@@ -234,9 +225,14 @@ func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Reques
 	if req.Actor.Permissions.Operator && l.Revision >= 0 {
 		req = req.In(l.Workspace)
 	}
-	out, err := commands.Handle(ctx, h, req, companycontact.Kind, id, companycontact.Delete{})
-	if err != nil {
-		return out, err
-	}
-	return out, dropPrimary(ctx, h, req, l.State.Company, id)
+	return commands.Do(ctx, h, req, companycontact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		before, err := commands.Load(ctx, tx, companycontact.Kind, id)
+		if err == nil {
+			_, err = commands.Decide(ctx, tx, companycontact.Kind, id, companycontact.Delete{})
+		}
+		if err == nil {
+			err = dropPrimary(ctx, tx, before.State.Company, id)
+		}
+		return err
+	})
 }

@@ -32,45 +32,27 @@ func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 	if err != nil {
 		return none, err
 	}
-	req = req.In(to.Workspace)
-	if out, done, err := commands.PreviousOutcome(ctx, h, req, enquiry.Kind); done || err != nil {
-		return out, err
-	}
-	// Faults of the enquiry itself are reported first, all together.
-	refused := func(unknown *fault.Error) (EnquiryOutcome, error) {
-		if _, wrong := c.Decide(enquiry.State{}); wrong != nil {
-			return none, fault.Join(wrong, fault.Fields(unknown.Fields...))
-		}
-		return none, unknown
-	}
-	if to.State.Name == "" {
-		return refused(unknownID("to_company_id", "Company not found"))
-	}
-	if c.Product != nil {
-		sold, err := offers(ctx, h, c.To, *c.Product)
-		if err != nil {
+	hash := ""
+	if address, err := person.Email("user_email", c.Email); err == nil { // the command refuses an invalid one
+		if hash, err = BuyerHash(ctx, h, address); err != nil {
 			return none, err
 		}
-		if !sold {
-			return refused(unknownID("product_id", "Product not found"))
-		}
-	}
-	address, err := person.Email("user_email", c.Email)
-	if err != nil {
-		_, err = c.Decide(enquiry.State{})
-		return none, err
-	}
-	hash, err := BuyerHash(ctx, h, address)
-	if err != nil {
-		return none, err
 	}
 	for range buyerTries {
-		buyer, err := commands.Load(ctx, h.Fresh(), enquiry.BuyerKind, hash)
-		if err != nil {
-			return none, err
+		if hash != "" {
+			buyer, err := commands.Load(ctx, h.Fresh(), enquiry.BuyerKind, hash)
+			if err != nil {
+				return none, err
+			}
+			c.Buyer = enquiry.Subject(hash, buyer.State.Erased)
 		}
-		c.Buyer = enquiry.Subject(hash, buyer.State.Erased)
-		out, err := commands.Create(ctx, h, req, enquiry.Kind, newID, c)
+		out, err := commands.Do(ctx, h, req.In(to.Workspace), enquiry.Kind, func(ctx context.Context, tx *commands.Tx) error {
+			if err := addressed(ctx, tx, c); err != nil {
+				return err
+			}
+			_, err := commands.DecideNew(ctx, tx, enquiry.Kind, newID, func(string) event.Command[enquiry.State] { return c })
+			return err
+		})
 		if !errors.Is(err, event.ErrErased) {
 			return out, err
 		}
@@ -78,37 +60,58 @@ func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 	return none, commands.ErrBusy
 }
 
+// addressed refuses an enquiry to a company or about a product that does not exist. The refusal has the enquiry's own faults too.
+func addressed(ctx context.Context, tx *commands.Tx, c enquiry.Send) error {
+	unknown, err := (*fault.Error)(nil), existing(ctx, tx, c.To, errNoSuchAddressee)
+	switch {
+	case errors.Is(err, errNoSuchAddressee):
+		unknown = errNoSuchAddressee
+	case err != nil:
+		return err
+	case c.Product != nil:
+		p, err := productOf(ctx, tx, c.Product.String())
+		if err != nil {
+			return err
+		}
+		if p.Company != c.To || !p.Active.Value {
+			unknown = errNoSuchProduct
+		}
+	}
+	if unknown == nil {
+		return nil
+	}
+	if _, wrong := c.Decide(enquiry.State{}); wrong != nil {
+		return fault.Join(wrong, fault.Fields(unknown.Fields...))
+	}
+	return unknown
+}
+
+var (
+	errNoSuchAddressee = unknownID("to_company_id", "Company not found")
+	errNoSuchProduct   = unknownID("product_id", "Product not found")
+)
+
 // unknownID refuses an id in the body with SPEC.txt's text.
 func unknownID(field, detail string) *fault.Error {
 	return &fault.Error{Kind: fault.Malformed, Detail: detail, Fields: []fault.Field{{Field: field, Message: "there is none with this id"}}}
 }
 
-// offers reports whether a company sells an active product.
-func offers(ctx context.Context, h *commands.Handler, of, id uuid.UUID) (bool, error) {
-	p, err := LoadProduct(ctx, h, id)
-	return err == nil && p.Company == of && p.Active.Value, err
-}
-
 // EditEnquiry changes the status and the notes of an enquiry to the caller's company.
 func EditEnquiry(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, c enquiry.Edit) (EnquiryOutcome, error) {
-	none := EnquiryOutcome{Revision: -1}
-	l, err := commands.Load(ctx, h.Fresh(), enquiry.Kind, id.String())
-	if err != nil {
-		return none, err
-	}
-	if l.Workspace == req.Workspace && l.State.Status != "" {
-		of, err := commands.Load(ctx, h.Fresh(), company.Kind, l.State.Company.String())
-		if err == nil && of.State.Name == "" {
-			err = ErrCompanyGone
+	edit := func(ctx context.Context, tx *commands.Tx) error {
+		l, err := commands.Load(ctx, tx, enquiry.Kind, id.String())
+		if err == nil && l.Workspace == req.Workspace && l.State.Status != "" {
+			err = existing(ctx, tx, l.State.Company, ErrCompanyGone)
 		}
-		if err != nil {
-			return none, err
+		if err == nil {
+			_, err = commands.Decide(ctx, tx, enquiry.Kind, id.String(), c)
 		}
+		return err
 	}
-	out, err := commands.Handle(ctx, h, req, enquiry.Kind, id.String(), c)
+	out, err := commands.Do(ctx, h, req, enquiry.Kind, edit)
 	if errors.Is(err, event.ErrErased) {
 		c.Erased = true
-		return commands.Handle(ctx, h, req, enquiry.Kind, id.String(), c)
+		return commands.Do(ctx, h, req, enquiry.Kind, edit)
 	}
 	return out, err
 }

@@ -20,11 +20,7 @@ var errNoCompany = fault.Fields(fault.Field{Field: "company_id", Message: "there
 
 // Seller returns the request for one of the caller's companies.
 func Seller(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Request, error) {
-	l, err := commands.Load(ctx, h.Fresh(), company.Kind, id.String())
-	if err == nil && l.State.Name == "" {
-		err = errNoCompany
-	}
-	if err != nil {
+	if err := existing(ctx, h.Fresh(), id, errNoCompany); err != nil {
 		return req, err
 	}
 	return enterCompany(ctx, h, req, id.String())
@@ -37,12 +33,23 @@ func AddProduct(ctx context.Context, h *commands.Handler, req commands.Request, 
 		_, wrong := c.Decide(product.State{})
 		return commands.Outcome[product.State]{Revision: -1}, fault.Join(err, wrong)
 	}
-	return addProduct(ctx, h, req, c)
+	key := product.SKUClaim(c.Company, product.SKUKey(c.SKU.Value))
+	return commands.Do(ctx, h, req, product.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := existing(ctx, tx, c.Company, errNoCompany); err != nil {
+			return err
+		}
+		_, err := skus.DecideNew(ctx, tx, key, newID, func(string) event.Command[product.State] { return c })
+		return err
+	})
 }
 
-func addProduct(ctx context.Context, h *commands.Handler, req commands.Request, c product.Add) (commands.Outcome[product.State], error) {
-	key := product.SKUClaim(c.Company, product.SKUKey(c.SKU.Value))
-	return skus.Create(ctx, h, req, key, newID, func(string) event.Command[product.State] { return c })
+// existing returns gone if a company was deleted, or never existed.
+func existing(ctx context.Context, from commands.Source, id uuid.UUID, gone error) error {
+	l, err := commands.Load(ctx, from, company.Kind, id.String())
+	if err == nil && l.State.Name == "" {
+		err = gone
+	}
+	return err
 }
 
 // EditProduct changes the fields of a product that the command has.
@@ -89,14 +96,12 @@ func change(
 	if req, err = enter(ctx, h, req, product.Kind, id.String(), foreign); err != nil {
 		return none, err
 	}
-	seller, err := commands.Load(ctx, h.Fresh(), company.Kind, l.State.Company.String())
-	if err == nil && seller.State.Name == "" { // its company's products were deleted with it
-		err = product.ErrNotFound
-	}
-	if err != nil {
-		return none, err
-	}
-	return skus.Handle(ctx, h, req, id.String(), sku(l.State.Company), c)
+	return commands.Do(ctx, h, req, product.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := existing(ctx, tx, l.State.Company, product.ErrNotFound); err != nil { // a company's products are deleted with it
+			return err
+		}
+		return skus.Decide(ctx, tx, id.String(), sku(l.State.Company), c)
+	})
 }
 
 // LoadProduct returns a product's state, even of a product without a stream of its own.

@@ -39,8 +39,9 @@ var pages = unique.Field[botsource.State]{
 // existing reports whether a channel exists.
 func existing(s channel.State) bool { return s.Type != "" }
 
-func (f *Bots) channels(ctx context.Context, req commands.Request, ids []int64) error {
-	return known(ctx, f.Commands.Fresh(), req, reference[channel.State]{channel.Kind, "channelIds", channel.ErrNotFound, existing}, ids)
+// channels refuses channels that the workspace does not have. The refusal has the command's own faults too.
+func (f *Bots) channels(ctx context.Context, tx *commands.Tx, req commands.Request, ids []int64, wrong error) error {
+	return fault.Join(wrong, known(ctx, tx, req, reference[channel.State]{channel.Kind, "channelIds", channel.ErrNotFound, existing}, ids))
 }
 
 // Create creates a bot in the request's workspace.
@@ -48,23 +49,35 @@ func (f *Bots) Create(ctx context.Context, req commands.Request, c bot.Create) (
 	if req.Actor.Type == "user" {
 		c.Owner = req.Actor.ID
 	}
-	_, wrong := c.Decide(bot.State{})
-	if err := fault.Join(wrong, f.channels(ctx, req, c.Channels.Value)); err != nil {
-		return commands.Outcome[bot.State]{Revision: -1}, err
-	}
-	return commands.Create(ctx, f.Commands, req, bot.Kind, f.Commands.IDFromSeries(bot.Kind.Category(), 1), c)
+	return commands.Do(ctx, f.Commands, req, bot.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		_, wrong := c.Decide(bot.State{})
+		if err := f.channels(ctx, tx, req, c.Channels.Value, wrong); err != nil {
+			return err
+		}
+		return addNew(ctx, tx, f.Commands, bot.Kind, c)
+	})
+}
+
+// addNew adds a record with the next number of its kind to a transaction.
+func addNew[S any](ctx context.Context, tx *commands.Tx, h *commands.Handler, kind *event.Kind[S], c event.Command[S]) error {
+	_, err := commands.DecideNew(ctx, tx, kind, h.IDFromSeries(kind.Category(), 1), func(string) event.Command[S] { return c })
+	return err
 }
 
 // Edit changes fields of a bot. It removes deleted channels from the returned state.
 func (f *Bots) Edit(ctx context.Context, req commands.Request, id string, c bot.Edit) (out commands.Outcome[bot.State], err error) {
-	if err := f.own(ctx, req, id); err != nil {
-		return out, err
-	}
-	_, wrong := c.Decide(bot.State{Name: "it exists"})
-	if err := fault.Join(wrong, f.channels(ctx, req, c.Channels.Value)); err != nil {
-		return out, err
-	}
-	if out, err = commands.Handle(ctx, f.Commands, req, bot.Kind, id, c); err != nil {
+	out, err = commands.Do(ctx, f.Commands, req, bot.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := own(ctx, tx, req, id); err != nil {
+			return err
+		}
+		_, wrong := c.Decide(bot.State{Name: "it exists"})
+		if err := f.channels(ctx, tx, req, c.Channels.Value, wrong); err != nil {
+			return err
+		}
+		_, err := commands.Decide(ctx, tx, bot.Kind, id, c)
+		return err
+	})
+	if err != nil {
 		return out, err
 	}
 	var live []int64
@@ -82,8 +95,8 @@ func (f *Bots) Edit(ctx context.Context, req commands.Request, id string, c bot.
 }
 
 // own returns [bot.ErrNotFound] unless the bot belongs to the request's workspace.
-func (f *Bots) own(ctx context.Context, req commands.Request, id string) error {
-	l, err := commands.Load(ctx, f.Commands.Fresh(), bot.Kind, id)
+func own(ctx context.Context, from commands.Source, req commands.Request, id string) error {
+	l, err := commands.Load(ctx, from, bot.Kind, id)
 	if err == nil && (l.Workspace != req.Workspace || l.State.Name == "") {
 		err = bot.ErrNotFound
 	}
@@ -101,25 +114,28 @@ func BotFolder(bot int64) string { return "bots/" + strconv.FormatInt(bot, 10) +
 // AddFile adds a file to a bot. It stores the bytes before it appends the event.
 func (f *Bots) AddFile(ctx context.Context, req commands.Request, c botsource.AddFile, data []byte) (out commands.Outcome[botsource.State],
 	err error) {
-	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
-		return out, err
-	}
 	sum := sha256.Sum256(data)
 	c.Hash, c.Size = hex.EncodeToString(sum[:]), int64(len(data))
 	number := f.Commands.IDFromSeries(botsource.Kind.Category(), 1)
-	return commands.Create(ctx, f.Commands, req, botsource.Kind, func(ctx context.Context) (string, error) {
-		id, err := number(ctx)
-		if err == nil {
-			err = f.Blobs.Put(ctx, SourceKey(c.Bot, id), "application/octet-stream", data)
+	return commands.Do(ctx, f.Commands, req, botsource.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := own(ctx, tx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+			return err
 		}
-		return id, err
-	}, c)
+		_, err := commands.DecideNew(ctx, tx, botsource.Kind, func(ctx context.Context) (string, error) {
+			id, err := number(ctx)
+			if err == nil {
+				err = f.Blobs.Put(ctx, SourceKey(c.Bot, id), "application/octet-stream", data)
+			}
+			return id, err
+		}, func(string) event.Command[botsource.State] { return c })
+		return err
+	})
 }
 
 // AddPage adds a page to a bot. A job fetches it.
 func (f *Bots) AddPage(ctx context.Context, req commands.Request, c botsource.AddPage) (out commands.Outcome[botsource.State], err error) {
 	id := strconv.FormatInt(c.Bot, 10)
-	if err := f.own(ctx, req, id); err != nil {
+	if err := own(ctx, f.Commands.Fresh(), req, id); err != nil {
 		return out, err
 	}
 	address, err := botsource.Normal(c.URL)
@@ -129,30 +145,41 @@ func (f *Bots) AddPage(ctx context.Context, req commands.Request, c botsource.Ad
 	if c.PageKey, err = unique.Key(ctx, f.Commands, botsource.Pages, []byte(id), []byte(address)); err != nil {
 		return out, err
 	}
-	return pages.Create(ctx, f.Commands, req, c.PageKey, f.Commands.IDFromSeries(botsource.Kind.Category(), 1),
-		func(string) event.Command[botsource.State] { return c })
+	return commands.Do(ctx, f.Commands, req, botsource.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := own(ctx, tx, req, id); err != nil {
+			return err
+		}
+		_, err := pages.DecideNew(ctx, tx, c.PageKey, f.Commands.IDFromSeries(botsource.Kind.Category(), 1),
+			func(string) event.Command[botsource.State] { return c })
+		return err
+	})
 }
 
 // RefreshPage requests to fetch a page again.
 func (f *Bots) RefreshPage(ctx context.Context, req commands.Request, of int64, id string) (out commands.Outcome[botsource.State],
 	err error) {
-	if err := f.own(ctx, req, strconv.FormatInt(of, 10)); err != nil {
-		return out, err
-	}
-	l, err := commands.Load(ctx, f.Commands.Fresh(), botsource.Kind, id)
-	if err != nil || l.State.Bot != of {
-		return out, errors.Join(err, botsource.ErrNoPage)
-	}
-	return commands.Handle(ctx, f.Commands, req, botsource.Kind, id, botsource.Request{})
+	return commands.Do(ctx, f.Commands, req, botsource.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := own(ctx, tx, req, strconv.FormatInt(of, 10)); err != nil {
+			return err
+		}
+		l, err := commands.Load(ctx, tx, botsource.Kind, id)
+		if err != nil || l.State.Bot != of {
+			return errors.Join(err, botsource.ErrNoPage)
+		}
+		_, err = commands.Decide(ctx, tx, botsource.Kind, id, botsource.Request{})
+		return err
+	})
 }
 
 // DeleteSource deletes a source of a bot.
 func (f *Bots) DeleteSource(ctx context.Context, req commands.Request, id string,
 	c botsource.Delete) (out commands.Outcome[botsource.State], err error) {
-	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
-		return out, err
-	}
-	return pages.Handle(ctx, f.Commands, req, id, new(""), c)
+	return commands.Do(ctx, f.Commands, req, botsource.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := own(ctx, tx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+			return err
+		}
+		return pages.Decide(ctx, tx, id, new(""), c)
+	})
 }
 
 // secretBytes is the length of the secret that signs calls (CONTRACT.md 3.4: 24 to 64).
@@ -161,13 +188,15 @@ const secretBytes = 32
 // CreateWebhook adds a webhook to a bot. It returns the secret that signs the webhook's calls, or "" for a retry.
 func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botwebhook.Create) (secret string,
 	out commands.Outcome[botwebhook.State], err error) {
-	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
-		return "", out, err
-	}
 	random := make([]byte, secretBytes)
 	_, _ = rand.Read(random) // never fails
 	c.Secret = "whsec_" + base64.StdEncoding.EncodeToString(random)
-	out, err = commands.Create(ctx, f.Commands, req, botwebhook.Kind, f.Commands.IDFromSeries(botwebhook.Kind.Category(), 1), c)
+	out, err = commands.Do(ctx, f.Commands, req, botwebhook.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := own(ctx, tx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+			return err
+		}
+		return addNew(ctx, tx, f.Commands, botwebhook.Kind, c)
+	})
 	if err != nil || out.Replayed {
 		return "", out, err
 	}
@@ -177,8 +206,11 @@ func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botweb
 // EditWebhook changes fields of a bot's webhook.
 func (f *Bots) EditWebhook(ctx context.Context, req commands.Request, id string,
 	c botwebhook.Edit) (out commands.Outcome[botwebhook.State], err error) {
-	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
-		return out, err
-	}
-	return commands.Handle(ctx, f.Commands, req, botwebhook.Kind, id, c)
+	return commands.Do(ctx, f.Commands, req, botwebhook.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := own(ctx, tx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+			return err
+		}
+		_, err := commands.Decide(ctx, tx, botwebhook.Kind, id, c)
+		return err
+	})
 }

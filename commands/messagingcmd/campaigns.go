@@ -26,29 +26,28 @@ type Campaigns struct {
 }
 
 // Create creates a campaign in the request's workspace.
-func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign.Create) (out commands.Outcome[campaign.State], err error) {
-	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, campaign.Kind); done || err != nil { // a retry may be late
-		return out, err
-	}
+func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign.Create) (commands.Outcome[campaign.State], error) {
 	c.Now, c.Zone, c.Autosend = f.Commands.Now(), f.Zone, f.Autosend
-	if c.Templates, err = f.templates(ctx, req.Workspace, c.Named()); err != nil {
-		return out, err
-	}
-	if list, ok := c.ListID(); ok && list != 0 {
-		l, err := commands.Load(ctx, f.Commands.Fresh(), contactlist.Kind, strconv.FormatInt(list, 10))
-		if err != nil {
-			return out, err
+	return commands.Do(ctx, f.Commands, req, campaign.Kind, func(ctx context.Context, tx *commands.Tx) (err error) {
+		if c.Templates, err = templates(ctx, tx, req.Workspace, c.Named()); err != nil {
+			return err
 		}
-		c.HasList = l.Workspace == req.Workspace && l.State.Name != ""
-	}
-	return commands.Create(ctx, f.Commands, req, campaign.Kind, f.Commands.IDFromSeries(campaign.Kind.Category(), 1), c)
+		if list, ok := c.ListID(); ok && list != 0 {
+			l, err := commands.Load(ctx, tx, contactlist.Kind, strconv.FormatInt(list, 10))
+			if err != nil {
+				return err
+			}
+			c.HasList = l.Workspace == req.Workspace && l.State.Name != ""
+		}
+		return addNew(ctx, tx, f.Commands, campaign.Kind, c)
+	})
 }
 
 // templates returns the workspace's templates with these ids.
-func (f *Campaigns) templates(ctx context.Context, workspace uuid.UUID, ids []int64) (map[int64]template.State, error) {
+func templates(ctx context.Context, from commands.Source, workspace uuid.UUID, ids []int64) (map[int64]template.State, error) {
 	all := map[int64]template.State{}
 	for _, id := range ids {
-		l, err := commands.Load(ctx, f.Commands.Fresh(), template.Kind, strconv.FormatInt(id, 10))
+		l, err := commands.Load(ctx, from, template.Kind, strconv.FormatInt(id, 10))
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +99,7 @@ func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Pl
 	for _, s := range p.Sequence() {
 		ids = append(ids, s.TemplateID)
 	}
-	if l.Templates, err = f.templates(ctx, workspace, ids); err != nil {
+	if l.Templates, err = templates(ctx, f.Commands.Fresh(), workspace, ids); err != nil {
 		return l, err
 	}
 	for _, id := range ids {

@@ -105,6 +105,9 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 		return false, err
 	}
 	if err := s.freezeAudience(ctx); err != nil {
+		if errors.Is(err, errNotActive) {
+			return false, nil
+		}
 		return false, err
 	}
 	for after := int64(0); ; {
@@ -223,14 +226,26 @@ func (s *sending) freezeAudience(ctx context.Context) error {
 	return err
 }
 
-// freeze records a block, with numbers for its messages.
+// errNotActive reports that a campaign's run has ended meanwhile.
+var errNotActive = errors.New("the run of the campaign has ended")
+
+// freeze records a block, with numbers for its messages. It returns [errNotActive] after the end of the run.
 func (d *Dispatcher) freeze(ctx context.Context, req commands.Request, name string, f campaign.Freeze) (err error) {
 	if messages := int64(len(f.Contacts) * len(f.Delays)); messages > 0 {
 		if f.First, err = d.Commands.Numbers(ctx, message.Kind.Category(), messages); err != nil {
 			return err
 		}
 	}
-	_, err = commands.Handle(ctx, d.Commands, req, campaign.Blocks, name, f)
+	_, err = commands.Do(ctx, d.Commands, req, campaign.Blocks, func(ctx context.Context, tx *commands.Tx) error {
+		of, err := commands.Load(ctx, tx, campaign.Kind, strconv.FormatInt(f.Campaign, 10))
+		if err == nil && (of.State.Status != campaign.Active || of.State.Run != f.Run) {
+			err = errNotActive
+		}
+		if err == nil {
+			_, err = commands.Decide(ctx, tx, campaign.Blocks, name, f)
+		}
+		return err
+	})
 	return err
 }
 
