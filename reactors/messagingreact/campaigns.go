@@ -224,7 +224,7 @@ func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampai
 		} else {
 			f.Again = campaign.TriggerCooldown
 		}
-		if err := d.freeze(ctx, as(id, who.Workspace), campaign.TriggeredName(id, number), f); err != nil {
+		if err := d.freeze(ctx, as(id, who.Workspace), campaign.TriggeredName(id, number), f); err != nil && !errors.Is(err, errNotActive) {
 			return err
 		}
 	}
