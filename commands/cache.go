@@ -22,14 +22,14 @@ const (
 type cached struct {
 	loaded   any // Loaded[S]
 	revision int64
-	bytes    int // of its events' payloads
+	bytes    int // size of its events' payloads
 }
 
 // cache stores states until newer events are appended. A subscription to the log detects these.
 type cache struct {
 	mu      sync.Mutex
 	states  *simplelru.LRU[string, cached]
-	bytes   int // of all states
+	bytes   int // size of all states
 	loading map[string]*ticket
 	fed     known
 }

@@ -147,10 +147,10 @@ func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Transacti
 
 // Outcome is the outcome of a command on a record.
 type Outcome[S any] struct {
-	ID        string         // of the aggregate
+	ID        string         // id of the aggregate
 	State     S              // after the command
-	Revision  int64          // of the stream after the command; unchanged if nothing was appended; -1: no stream
-	Position  event.Position // of the last event of its transaction; without events, the position of the decision's state
+	Revision  int64          // revision of the stream after the command; unchanged if nothing was appended; -1: no stream
+	Position  event.Position // position of the last event of its transaction; without events, the position of the decision's state
 	At        time.Time      // when the last of its events was recorded
 	CreatedAt time.Time      // when the first event of the stream was recorded
 	Changed   bool           // events were appended to it

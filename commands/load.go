@@ -14,14 +14,14 @@ import (
 // Loaded is a stream's state.
 type Loaded[S any] struct {
 	State     S
-	Revision  int64          // of its last event; -1: there is no such stream
-	Position  event.Position // of its last event
+	Revision  int64          // revision of the last event; -1: there is no such stream
+	Position  event.Position // position of the last event
 	At        time.Time      // when its last event was recorded
 	CreatedAt time.Time      // when its first event was recorded
-	Workspace uuid.UUID      // of its first event
+	Workspace uuid.UUID      // workspace of the first event
 
-	bytes int            // of its events' payloads
-	end   event.Position // of the transaction that wrote the last event
+	bytes int            // size of its events' payloads
+	end   event.Position // end of the transaction that wrote the last event
 	asOf  known          // newest event that this process knew before it read the stream
 }
 

@@ -24,7 +24,7 @@ type Tx struct {
 type try struct {
 	h       *Handler
 	req     Request
-	asOf    known             // to this process before the first read
+	asOf    known             // newest event known to this process before the first read
 	overdue map[string]bool   // streams that have changed since an earlier attempt read them
 	made    map[string]any    // results of [Once]
 	records []record          // in the order in which they were read
@@ -32,14 +32,14 @@ type try struct {
 	primary string            // category of the returned record
 	first   record            // first decided record of that category
 	decided int               // number of decided records
-	count   int               // of the events to be written
+	count   int               // number of events to be written
 }
 
 // record is a *reading of any type.
 type record interface {
 	stream() string
 	expected() eventstore.Expected
-	count() int // of the events to be written
+	count() int // number of events to be written
 	guessed() bool
 	place() int // index among the decided records, from 1; 0: not decided
 	payloads() ([]any, error)
@@ -86,7 +86,7 @@ type reading[S any] struct {
 	kind      *event.Kind[S]
 	id        string
 	workspace uuid.UUID
-	read, now Loaded[S] // before and after the decided events
+	read, now Loaded[S] // states before and after the decided events
 	events    []event.Event[S]
 	nth       int  // see position
 	guess     bool // not read: the caller assumes that the record does not exist

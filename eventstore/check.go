@@ -22,7 +22,7 @@ const (
 
 // TooLarge is the [ErrBadEvent] of an append or an event that exceeds a limit in bytes.
 type TooLarge struct {
-	Most int64 // of an event or an append; a server's own limit may be lower
+	Most int64 // maximum size of an event or an append; a server's own limit may be lower
 }
 
 // Error implements error.

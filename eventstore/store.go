@@ -134,7 +134,7 @@ type Transaction struct {
 	// may be at an expected revision again, with other events.
 	AsOfID uuid.UUID
 	Writes []Write // in log order
-	Checks []Check // of streams that are not written
+	Checks []Check // checks of streams that are not written
 }
 
 // Write appends events to a stream. A transaction writes to a stream once.
@@ -166,9 +166,9 @@ type Result struct {
 
 // Appended reports the positions of appended events.
 type Appended struct {
-	First    event.Position // of the first event; 0 if there are none
-	Position event.Position // of the last event; without writes: position at which the checks hold
-	Revision int64          // of the last event
+	First    event.Position // position of the first event; 0 if there are none
+	Position event.Position // position of the last event; without writes: position at which the checks hold
+	Revision int64          // revision of the last event
 	At       time.Time      // when the events were recorded
 	Replayed bool           // an earlier call appended them
 }

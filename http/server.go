@@ -72,7 +72,7 @@ type Config struct {
 	Ready   func(context.Context) Readiness // must return before the context ends
 	Metrics prometheus.Gatherer             // nil: no /metrics
 	Log     *slog.Logger                    // nil: none
-	Grace   time.Duration                   // for active requests after ctx ends; 0: 8 seconds
+	Grace   time.Duration                   // time for active requests after ctx ends; 0: 8 seconds
 }
 
 // Server serves HTTP.

@@ -31,7 +31,7 @@ type Build struct {
 	Now        func() time.Time // nil: measure no rates
 	Stay       bool             // wait if the tables differ from the live ones, instead of returning [ErrDiffers]
 	How        BuildOptions     // for a new build
-	Progress   func(Progress)   // of a build in any process; may be nil
+	Progress   func(Progress)   // receives the progress of a build in any process; may be nil
 }
 
 // BuildOptions has the options of a build.

@@ -51,7 +51,7 @@ const maxShown = 10
 // Examination is the result of a comparison.
 type Examination struct {
 	Generation  int
-	Position    event.Position // at which the tables were compared
+	Position    event.Position // position at which the tables were compared
 	Rows        int64          // number of compared rows
 	Differences []Difference
 }

@@ -36,7 +36,7 @@ type copyReader struct {
 	copied   *Copy
 	row, n   int
 	write    func(c *Copy, row int)
-	read     int // of the encoded bytes
+	read     int // read part of the encoded bytes
 	finished bool
 }
 

@@ -125,14 +125,14 @@ type part struct {
 
 	p       *Projection
 	g       generation
-	owner   uuid.UUID // of the build
+	owner   uuid.UUID // owner of the build
 	conn    *pgx.Conn
 	in      chan decoded
 	resumed bool
 	kept    any
 
 	begun  event.Position // position at which this process resumed it
-	stored event.Position // in the registry
+	stored event.Position // position stored in the registry
 
 	mu sync.Mutex
 	at event.Position // position up to which all of the part's events are in the tables

@@ -28,8 +28,8 @@ type follower struct {
 	d    decoder
 	said string // the last logged reason for stopping
 
-	next   piece // of the handler's message
-	failed error // of the last message
+	next   piece // events of the handler's message
+	failed error // error of the last message
 
 	seen place            // another process's position at the last check
 	late <-chan time.Time // fires when that process has lagged for too long; nil: it does not lag

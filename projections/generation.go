@@ -221,7 +221,7 @@ type GenerationInfo struct {
 	Live       bool   // programs of its version read it, even if it is parked or paused
 	Position   event.Position
 	Error      string
-	Phase      string         // of a build
+	Phase      string         // phase of a build
 	Total      event.Position // where a build's fill ends
 	KeepUntil  time.Time      // zero: not kept
 }

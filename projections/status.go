@@ -19,7 +19,7 @@ const (
 
 	statusLive    = "live"    // programs of its version read it
 	statusKept    = "kept"    // it was live, and is kept up to date for a rollback until keep_until
-	statusScratch = "scratch" // of a check, or to be dropped
+	statusScratch = "scratch" // tables of a check, or to be dropped
 )
 
 // statusesBefore has the statuses from which a generation may change to each status. It may also enter its own status again.

@@ -20,7 +20,7 @@ import (
 type Policy struct {
 	Attempts int           // total number; 0: 12
 	First    time.Duration // delay after the first attempt, which triples each time; 0: 3 s
-	Timeout  time.Duration // of one attempt; 0: 30 s
+	Timeout  time.Duration // timeout of one attempt; 0: 30 s
 	AtOnce   int           // maximum of running jobs of this kind in a process; 0: 4
 }
 
@@ -94,7 +94,7 @@ func Work[A Args](policy Policy, do func(context.Context, Job[A]) error) Worker 
 // Wanted is a job that may follow from an event.
 type Wanted[A Args] struct {
 	Args      A
-	Workspace uuid.UUID // of the event
+	Workspace uuid.UUID // workspace of the event
 }
 
 // WorkIf is [Work] for jobs that mostly find nothing to do. Before such jobs are added, needed returns which of them may have something to
@@ -105,7 +105,7 @@ func WorkIf[A Args](policy Policy, needed func(ctx context.Context, asOf event.P
 	w.needed = func(ctx context.Context, asOf event.Position, jobs []job) ([]bool, error) {
 		all := make([]Wanted[A], len(jobs))
 		for i, j := range jobs {
-			args, _ := j.args.(A) // of this kind
+			args, _ := j.args.(A) // job j has this kind
 			all[i] = Wanted[A]{args, j.from.Meta.Workspace}
 		}
 		return needed(ctx, asOf, all)

@@ -282,7 +282,7 @@ func (r *Reader) statement(ctx context.Context, names []string, generations []in
 // state is the state of projections and of the log.
 type state struct {
 	position event.Position // lowest position of the projections
-	head     event.Position // of the log
+	head     event.Position // head of the log
 	stands   standing       // worst state of the projections
 	live     int            // number of live generations
 }

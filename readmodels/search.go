@@ -25,11 +25,11 @@ const (
 type Search struct {
 	Projection string // projection with the trigrams of words in the table trigram
 	Table      string // named r in SQL; its array words has the words of a record, and name_words those that count twice
-	Columns    string // of r, with those of Order
+	Columns    string // columns of r, with those of Order
 	Where      string
 	Order      string // order of equally good records, by columns of r without the prefix
 	Asked      string
-	Args       pgx.NamedArgs // of Where
+	Args       pgx.NamedArgs // arguments of Where
 }
 
 // Find returns a page of the found records, the best first, and the number of all. as reads a row's first columns. The rank and the total

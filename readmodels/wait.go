@@ -21,8 +21,8 @@ const (
 // wait is the freshness that a read waits for.
 type wait struct {
 	at      *At            // records the head of the log
-	needed  event.Position // before this position, the read fails
-	least   event.Position // before this position, the result is stale
+	needed  event.Position // if the tables have not reached this position, the read fails
+	least   event.Position // if the tables have not reached this position, the result is stale
 	toHead  bool           // least is the head of the log when the read began
 	arrived bool           // that head is known
 	most    time.Duration

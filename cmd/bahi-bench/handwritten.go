@@ -103,7 +103,7 @@ type writtenRow struct {
 	Amount    json.Number `json:"amount"`
 	Note      string      `json:"note"`
 	CreatedAt time.Time   `json:"created_at"`
-	Balance   json.Number `json:"balance,omitempty"` // of the account after the row
+	Balance   json.Number `json:"balance,omitempty"` // the account's balance after the row
 }
 
 const (

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	chunkEvents    = 2048 // of one AppendEach
-	ledgerAccounts = 100  // of each ledger
+	chunkEvents    = 2048 // events in one AppendEach
+	ledgerAccounts = 100  // accounts in each ledger
 	ledgerYears    = 10
 )
 

@@ -211,7 +211,7 @@ func (b *benchmark) lag(ctx context.Context, s *server) error {
 		ended <- err
 	}()
 	var steps []step
-	last := uint64(math.MaxUint64) // of the log; known after the load's end
+	last := uint64(math.MaxUint64) // head of the log; known after the load's end
 	for len(steps) == 0 || steps[len(steps)-1].position < last {
 		var position int64
 		if err := conn.QueryRow(ctx, booksAt).Scan(&position); err != nil {

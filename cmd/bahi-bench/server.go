@@ -30,12 +30,12 @@ import (
 type server struct {
 	address string
 	key     string // may write ledgers and messages
-	url     string // of its database
+	url     string // URL of its database
 	data    string // its folder
-	pid     int    // of this process with --profile
+	pid     int    // this process with --profile
 	stop    func() error
 
-	accounts []int64 // of the bank ledger; nil until they are opened
+	accounts []int64 // accounts of the bank ledger; nil until they are opened
 }
 
 const (

@@ -11,10 +11,10 @@ import (
 
 // booksResult is the result of a replay, and of the comparison of a text with it.
 type booksResult struct {
-	Verdict    string             `json:"verdict,omitempty"` // of a comparison
+	Verdict    string             `json:"verdict,omitempty"` // result of a comparison
 	Position   event.Position     `json:"position"`
 	Difference *replay.Difference `json:"difference,omitempty"`
-	Sentences  []string           `json:"sentences"`       // of the comparison, broken rules, and events that cannot be read
+	Sentences  []string           `json:"sentences"`       // the comparison, broken rules, and events that cannot be read
 	Books      []string           `json:"books,omitempty"` // the lines of the text, without a comparison
 }
 

@@ -48,7 +48,7 @@ type storedLog struct {
 	tiles  *pgx.Conn // for reads in parallel
 	id     uuid.UUID
 	tables uuid.UUID // the log that the tree belongs to
-	schema string    // of the tree's tables; empty if there are none
+	schema string    // schema with the tree's tables; empty if there are none
 }
 
 func openStore(ctx context.Context, url string) (*storedLog, error) {

@@ -19,7 +19,7 @@ import (
 type Paid struct {
 	Customer  string
 	Workspace string // claimed by the customer; empty: none
-	Name      string // of the plan; empty: not reported
+	Name      string // name of the plan; empty: not reported
 	Status    string
 	Created   int64
 }

@@ -79,8 +79,8 @@ type Inbox struct {
 	Config
 
 	mu      sync.Mutex
-	pending []*pending // to be written
-	bytes   int        // of their bodies
+	pending []*pending // calls to be written
+	bytes   int        // size of the bodies in pending
 	writing bool
 
 	counted time.Time // time of the last count of waiting calls, see room

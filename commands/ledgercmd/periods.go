@@ -34,7 +34,7 @@ type Periods struct {
 	Books  *Books
 	Khatas *Khatas
 	Reads  PeriodReads
-	Zone   *time.Location // of the workshop
+	Zone   *time.Location // time zone of the workshop
 
 	// Parked returns the names of the parked projections.
 	Parked func(context.Context) ([]string, error)

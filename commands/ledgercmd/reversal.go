@@ -19,7 +19,7 @@ const maxReversed = 1000
 // Reversal is a request to reverse rows.
 type Reversal struct {
 	Rows []int64
-	Date *unit.Date // of the new rows; nil: today, or a later date if one of the rows has it
+	Date *unit.Date // date of the new rows; nil: today, or the latest date of the reversed rows if that is later
 }
 
 // ReverseRows reverses rows of an account, all or none (see package book). If a row is already reversed, it returns a

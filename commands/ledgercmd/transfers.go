@@ -38,7 +38,7 @@ type PairedRow struct {
 	book.LedgerRow
 
 	Revision int64
-	Name     string // of the account
+	Name     string // name of the account
 }
 
 // decideRow decides a command on a row.

@@ -82,7 +82,7 @@ func ending(names string, ends ...string) (all string) {
 // CatalogFile is the content of a file.
 type CatalogFile struct {
 	Items  []Line                 // the valid rows
-	Errors []spreadsheet.RowError // of the other rows
+	Errors []spreadsheet.RowError // errors of the other rows
 
 	Columns *spreadsheet.Columns
 }

@@ -162,7 +162,7 @@ func (i *importing) decide(ctx context.Context, tx *commands.Tx, req commands.Re
 		}
 	}
 	type change struct {
-		id string // of the product
+		id string // id of the product
 		product.Edit
 	}
 	var (

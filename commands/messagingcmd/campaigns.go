@@ -21,7 +21,7 @@ import (
 type Campaigns struct {
 	*Messages
 
-	Zone     *time.Location // of the workspaces
+	Zone     *time.Location // time zone of the workspaces
 	Autosend bool           // a campaign without a time is sent when it is created (CONTRACT.md D22)
 }
 

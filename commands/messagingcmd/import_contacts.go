@@ -39,7 +39,7 @@ const maxEvidence = 500
 const (
 	maxThousands = 50  // maximum thousands of rows in a file (CONTRACT.md R14)
 	batchSize    = 100 // rows per transaction: with more, rows of other workspaces wait long
-	maxLists     = 100 // of a contact
+	maxLists     = 100 // lists of one contact
 )
 
 // Imported is the result of importing a file of contacts.

@@ -52,7 +52,7 @@ type Messages struct {
 
 const (
 	window      = 24 * time.Hour   // time after a person's message in which any reply is allowed (CONTRACT.md N2)
-	sendTimeout = 25 * time.Second // for all attempts of a send
+	sendTimeout = 25 * time.Second // time for all attempts of a send
 )
 
 var errClosed = (&network.Failure{Reason: network.WindowClosed}).Fault()

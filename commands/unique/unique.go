@@ -30,7 +30,7 @@ type Field[S any] struct {
 	Claims  claims.Value
 	Key     func(S) string       // name of the claim of a record's value; empty: it has none
 	Has     func(S, string) bool // whether a record has the value of a claim; nil: Key decides
-	Name    string               // of the field in requests
+	Name    string               // name of the field in requests
 	Taken   string               // error message for a value that another record has
 
 	// Load returns a record. It is nil for a kind whose records all have their own streams.

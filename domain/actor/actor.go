@@ -105,7 +105,7 @@ func (p Permissions) Within(other Permissions) bool {
 type Actor struct {
 	Type        string // user, api_key, provider or system; empty: the public
 	ID          string
-	Session     uuid.UUID // of a user who signed in
+	Session     uuid.UUID // session of a user who signed in
 	Workspace   uuid.UUID // workspace of the request
 	Permissions Permissions
 }

@@ -63,10 +63,10 @@ type Tree struct {
 // RestoreAccepted records that a restore lost events of some checkpoints, and that the log continues without the events. These checkpoints
 // are abandoned: they stay listed, but the log is no longer compared with them. The event explains the loss to auditors.
 type RestoreAccepted struct {
-	Kept       Tree   `json:"kept"`        // of the newest checkpoint that the log contains; size 0: it contains none
-	Newest     Tree   `json:"newest"`      // of the newest abandoned checkpoint
+	Kept       Tree   `json:"kept"`        // tree of the newest checkpoint that the log contains; size 0: it contains none
+	Newest     Tree   `json:"newest"`      // tree of the newest abandoned checkpoint
 	Abandoned  int64  `json:"abandoned"`   // number of abandoned checkpoints
-	LastNumber int64  `json:"last_number"` // of the newest checkpoint of all
+	LastNumber int64  `json:"last_number"` // number of the newest checkpoint of all
 	Reason     string `json:"reason"`
 }
 

@@ -14,8 +14,8 @@ type Meta struct {
 	Workspace     uuid.UUID `json:"workspace"`                // workspace of the event
 	Actor         string    `json:"actor"`                    // actor: user:<id>, api_key:<id>, provider:<name>, system:<part>
 	OccurredAt    time.Time `json:"occurred_at"`              // when the change was requested, by the clock of the deciding node
-	RequestID     string    `json:"request_id,omitempty"`     // of the HTTP request
-	CorrelationID string    `json:"correlation_id,omitempty"` // of the business process, from the caller
+	RequestID     string    `json:"request_id,omitempty"`     // ID of the HTTP request
+	CorrelationID string    `json:"correlation_id,omitempty"` // ID of the business process, from the caller
 	CausationID   string    `json:"causation_id,omitempty"`   // id of the event that caused it
 	Reason        string    `json:"reason,omitempty"`         // in the words of the actor
 	FollowUpOf    Position  `json:"of,omitempty"`             // position of an event with the same data

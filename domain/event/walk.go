@@ -75,7 +75,7 @@ func HoldsSealed(t reflect.Type) bool { return walkOf(t) != nil }
 type walker func(v reflect.Value, visit func(*Sealed))
 
 // walks caches a walker per type of event, nil for those without sealed values.
-var walks sync.Map // of reflect.Type to walker
+var walks sync.Map // reflect.Type to walker
 
 func walkOf(t reflect.Type) walker {
 	if found, ok := walks.Load(t); ok {

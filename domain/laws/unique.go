@@ -29,8 +29,8 @@ import (
 type values struct {
 	claimed map[uint64]value     // by the claim's stream; a slug also by its text
 	records map[uint64][]held    // by the record's stream
-	changes map[uint64]int       // of a user's address
-	sellers map[uint64]uuid.UUID // of products
+	changes map[uint64]int       // number of changes of a user's address
+	sellers map[uint64]uuid.UUID // companies of products
 	touched []touched            // since the last Commit
 }
 

@@ -18,7 +18,7 @@ import (
 const (
 	maxName  = 100
 	maxEmail = 254
-	maxLocal = 64 // of an email before the @ (RFC 5321, section 4.5.3.1.1)
+	maxLocal = 64 // length of an email before the @ (RFC 5321, section 4.5.3.1.1)
 )
 
 // home is the country of telephone numbers without a country code (CONTRACT.md 8.3).

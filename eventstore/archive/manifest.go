@@ -55,9 +55,9 @@ type Segment struct {
 	Events           uint64         `json:"events"`
 	FirstPosition    event.Position `json:"first_position"`
 	LastPosition     event.Position `json:"last_position"`
-	Bytes            int64          `json:"bytes"` // of the text
+	Bytes            int64          `json:"bytes"` // length of the text
 	SHA256           string         `json:"sha256"`
-	CompressedBytes  int64          `json:"compressed_bytes,omitempty"` // of the file, if it is compressed
+	CompressedBytes  int64          `json:"compressed_bytes,omitempty"` // length of the file, if it is compressed
 	CompressedSHA256 string         `json:"compressed_sha256,omitempty"`
 }
 

@@ -24,7 +24,7 @@ const longestLine = 64 << 20
 // CorruptError reports a fault of an archive.
 type CorruptError struct {
 	File  string // in the archive
-	Line  uint64 // of the file's text, from 1; 0: the whole file
+	Line  uint64 // line of the file's text, from 1; 0: the whole file
 	Event uint64 // number of the event in the archive, from 1
 	Why   string
 }
@@ -120,7 +120,7 @@ type segmentReader struct {
 	before uint64       // number of events in the previous segments
 	last   event.Stored // the previous event
 	lines  uint64
-	size   int64 // of the file
+	size   int64 // size of the file
 }
 
 func (r *segmentReader) broken(format string, args ...any) error {

@@ -30,8 +30,8 @@ type segmentWriter struct {
 	file       *os.File
 	buffered   *bufio.Writer
 	compressor *zstd.Encoder // nil: the text is not compressed
-	plain      hash.Hash     // of the text
-	compressed hash.Hash     // of the file
+	plain      hash.Hash     // hash of the text
+	compressed hash.Hash     // hash of the file
 }
 
 // newSegment creates the file of the nth segment. It replaces the file of an unfinished run.

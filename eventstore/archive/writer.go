@@ -42,7 +42,7 @@ type Options struct {
 	At      time.Time // the current time
 
 	Checkpoints [][]byte // all signed checkpoints of the log, for Append too; those beyond UpTo are skipped
-	PublicKeys  []string // of the checkpoints
+	PublicKeys  []string // public keys of the checkpoints
 
 	SegmentEvents uint64 // 0: [SegmentEvents]
 	SegmentBytes  int64  // 0: [SegmentBytes]
@@ -196,7 +196,7 @@ type writer struct {
 	manifest Manifest
 	made     []string // files to remove after an error, the oldest first
 	segment  *segmentWriter
-	text     []byte // of the current line
+	text     []byte // text of the current line
 }
 
 // makeFolder creates a folder, which may exist.

@@ -20,7 +20,7 @@ type encoder struct {
 
 	chunk       mem.Buffer // messages are slices of it; when all are sent, it returns to its pool
 	used        int        // in bytes
-	head, field []byte     // of the last event; reused
+	head, field []byte     // parts of the last event; reused
 }
 
 // chunkBytes is the size of a chunk of memory for events.

@@ -71,9 +71,9 @@ const MaxWait = 15 * time.Second
 
 // timing has the durations of a journal.
 type timing struct {
-	answer time.Duration // of one try
-	reach  time.Duration // to reach the server
-	doubt  time.Duration // until the outcome of a group is given up as unknown
+	answer time.Duration // timeout of one try
+	reach  time.Duration // time to reach the server
+	doubt  time.Duration // time until the outcome of a group is given up as unknown
 	pause  time.Duration // between tries
 }
 

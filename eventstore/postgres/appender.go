@@ -36,11 +36,11 @@ const (
 
 // timeouts has the timeouts of a store.
 type timeouts struct {
-	lock    time.Duration // to acquire the log's lock, which another node may hold
-	answer  time.Duration // to append a group, including the lock
-	ask     time.Duration // to get a connection, and to run a query
-	resolve time.Duration // to learn the outcome of a group after its connection was lost, over all tries
-	look    time.Duration // to wait for a notice, before polling
+	lock    time.Duration // time to acquire the log's lock, which another node may hold
+	answer  time.Duration // time to append a group, including the lock
+	ask     time.Duration // time to get a connection, and to run a query
+	resolve time.Duration // time to learn the outcome of a group after its connection was lost, over all tries
+	look    time.Duration // time to wait for a notice, before polling
 }
 
 var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 10 * time.Second, resolve: 10 * time.Second,
@@ -50,12 +50,12 @@ var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second,
 type pending struct {
 	eventstore.Transaction
 
-	ctx     context.Context //nolint:containedctx // of the caller, who may give up waiting
+	ctx     context.Context //nolint:containedctx // context of the caller, who may give up waiting
 	events  int
 	bytes   int
 	sent    int // bytes in an append to the journal
 	tries   int
-	claimed atomic.Bool            // by its group, or by a caller that gave up waiting
+	claimed atomic.Bool            // set by its group, or by a caller that gave up waiting
 	reply   chan eventstore.Result // has room for one result, so that a send never blocks
 }
 
@@ -135,7 +135,7 @@ type appender struct {
 	journal  *journal.Journal // nil: none
 
 	conn    *pgx.Conn  // nil: not connected
-	session session    // of conn, or of the last one
+	session session    // session of conn, or of the last one
 	leveled bool       // since conn was opened, or the journal ended unexpectedly
 	carried []*pending // for the next group
 

@@ -14,16 +14,16 @@ import (
 type plan struct {
 	accepted  []*pending
 	refused   []*pending
-	wrong     []error // of each that is refused
+	wrong     []error // error of each refused append
 	undecided bool    // the window lacks a stream
 	events    []event.Stored
-	open      []bool // of each event: appended without an exact revision
+	open      []bool // by event: appended without an exact revision
 }
 
 // lookedUp has the state, read under the log's lock, of streams that the window lacks.
 type lookedUp struct {
 	revisions map[string]int64
-	repeated  map[appendedEvent]bool // of the transactions without an exact revision
+	repeated  map[appendedEvent]bool // events of transactions without an exact revision
 	lost      map[uuid.UUID]bool     // AsOfIDs that are not in the log
 }
 

@@ -35,7 +35,7 @@ const (
 type tail struct {
 	mu            sync.Mutex
 	events        []event.Stored // at successive positions
-	bytes         int            // of their payloads and metadata
+	bytes         int            // size of their payloads and metadata
 	keep          int            // number of events to keep, if they are small
 	own           event.Position // the last position that this process appended
 	head          event.Position // the last position that a notice announced

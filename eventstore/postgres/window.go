@@ -12,7 +12,7 @@ const windowEvents = 65536
 // expectation that was true at a position stays true, unless the window has the stream.
 type window struct {
 	since   event.Position // the window has every event after it
-	head    event.Position // of the newest event
+	head    event.Position // position of the newest event
 	changes []change       // in log order
 	last    map[string]change
 }

@@ -9,8 +9,8 @@ import (
 // These limits allow reading a few chunks ahead in little memory, even with large events.
 const (
 	aheadBatches = 16
-	aheadEvents  = 512     // of a batch
-	aheadBytes   = 1 << 20 // of a batch, not counting its last event
+	aheadEvents  = 512     // events in a batch
+	aheadBytes   = 1 << 20 // size of a batch, not counting its last event
 )
 
 // ahead reads the next batches while the caller processes one. A batch is valid until the next one. An error comes last, without

@@ -80,7 +80,7 @@ func (c Checkpoint) Sign(keys ...Key) ([]byte, error) {
 // Signature is a verified signature.
 type Signature struct {
 	Name    string    `json:"name"`
-	ID      string    `json:"id"` // of the key, 8 hex digits
+	ID      string    `json:"id"` // ID of the key, 8 hex digits
 	Witness bool      `json:"witness,omitempty"`
 	At      time.Time `json:"at,omitzero"` // time of a witness's signature, in seconds
 }

@@ -130,7 +130,7 @@ type leaves struct {
 	tiles Tiles
 	size  uint64
 
-	index uint64 // of the tile
+	index uint64 // index of the tile
 	tile  []byte
 }
 

@@ -48,8 +48,8 @@ type mapNode struct {
 type MapNode struct {
 	Path []byte // its depth in 2 bytes, then as many bits
 	Leaf bool
-	Key  Hash // of a leaf
-	Hash Hash // of a node; of a leaf the value
+	Key  Hash // key of a leaf
+	Hash Hash // hash of a node, or value of a leaf
 }
 
 // MapNodes reads stored nodes. It omits missing ones.
@@ -216,7 +216,7 @@ func LoadMap(ctx context.Context, read MapNodes, root Hash, keys []Hash) (*Map, 
 
 // MapPath is the proof of a key's value in a map, or that the map lacks the key.
 type MapPath struct {
-	Hashes []Hash `json:"path"` // of the other subtrees, from the deepest up; zeros for an empty one
+	Hashes []Hash `json:"path"` // hashes of the other subtrees, from the deepest up; zeros for an empty one
 	// Other is for a key that the map lacks: the key and the value of the leaf at the path's end; nil: the path ends at an empty
 	// subtree.
 	Other *[2]Hash `json:"other,omitempty"`

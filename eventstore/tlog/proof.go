@@ -23,7 +23,7 @@ const (
 // Proof shows to a holder of the log's public key that the log has an event (C2SP tlog-proof).
 type Proof struct {
 	Event      event.Stored
-	Index      uint64 // of its leaf, from 0
+	Index      uint64 // index of its leaf, from 0
 	Hashes     []Hash // from the leaf's sibling up
 	Checkpoint []byte // signed
 }

@@ -31,10 +31,10 @@ type Statement struct {
 	Account   int64  `json:"account"`
 	Workspace string `json:"workspace"`
 	Stated
-	Entry      StatementEntry `json:"entry"`  // of the account
-	Common     StatementEntry `json:"common"` // of the events that concern all accounts of the workspace
+	Entry      StatementEntry `json:"entry"`  // entry of the account
+	Common     StatementEntry `json:"common"` // entry of the events that apply to all accounts of the workspace
 	Checkpoint string         `json:"checkpoint"`
-	Events     []event.Stored `json:"-"` // of the entry, then of the common one
+	Events     []event.Stored `json:"-"` // events of the account's entry, then of the common one
 }
 
 // Stated are the days and balances of a statement.
@@ -54,7 +54,7 @@ type Figures struct {
 // StatementEntry is an entry of the map with its path.
 type StatementEntry struct {
 	Size uint64 `json:"size"`          // number of events; 0: the map has no such entry
-	Root Hash   `json:"root,omitzero"` // of their leaves
+	Root Hash   `json:"root,omitzero"` // root of their leaves
 	MapPath
 }
 
@@ -130,7 +130,7 @@ func ReadStatement(file []byte) (s Statement, err error) {
 
 // StatementCode has the figures of a statement on paper, and the position of the log to which they belong.
 type StatementCode struct {
-	Checkpoint Hash           // of the text of the newest checkpoint then, see [CheckpointHash]
+	Checkpoint Hash           // hash of the text of the newest checkpoint then, see [CheckpointHash]
 	Account    Hash           // the account's key in the map
 	Position   event.Position // the figures include all events up to here
 	Stated

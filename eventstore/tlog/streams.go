@@ -27,7 +27,7 @@ type slot struct {
 
 type newest struct {
 	revision int64
-	number   uint64 // of the event, from 1
+	number   uint64 // number of the event, from 1
 }
 
 // newStreams reserves memory for about expected streams.

@@ -142,7 +142,7 @@ func RankBundled(kept []RetainedCheckpoint) []RetainedCheckpoint {
 
 // Evidence has what a log is compared with.
 type Evidence struct {
-	Kept []RetainedCheckpoint // of this log, in any order
+	Kept []RetainedCheckpoint // checkpoints of this log, in any order
 
 	// Tiles are stored tiles of the log, or nil. They need not be trusted: a claim about an event counts only if it leads to a checkpoint.
 	Tiles Tiles
@@ -154,7 +154,7 @@ type Evidence struct {
 type Result struct {
 	Events  uint64         `json:"events"` // that were read
 	Last    event.Position `json:"last_position"`
-	Root    Hash           `json:"root"`           // of the tree over them; not set with a finding
+	Root    Hash           `json:"root"`           // root of the tree over them; not set with a finding
 	Agreed  int            `json:"agreed"`         // number of checkpoints that agree …
 	Trusted int            `json:"trusted"`        // … and how many of them are not [Untrusted]
 	Maps    int            `json:"maps,omitempty"` // how many of those that agree have a root of the map, which was recomputed

@@ -85,7 +85,7 @@ func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]d
 // joint runs one operation on keys for all callers that arrived during the previous one: a statement costs more than its keys, and a
 // transaction costs a disk write.
 type joint struct {
-	joining sync.Mutex // of next
+	joining sync.Mutex // protects next
 	next    *together  // may still be joined
 	turn    sync.Mutex
 }

@@ -30,7 +30,7 @@ type Vault struct {
 	master atomic.Pointer[master]
 	named  sync.Map // name to []byte; a named key never changes
 
-	reads joint // of keys
+	reads joint // shared reads of keys
 	makes joint
 }
 

@@ -85,7 +85,7 @@ type API struct {
 	metrics *metrics
 	limiter *limiter
 	shared  map[string]*cors.Cors // by path prefix
-	streams parts                 // of callers
+	streams parts                 // streams of each caller
 	turns   *turns
 	served  atomic.Int64        // time of the last response that was not expensive, in Unix nanoseconds
 	files   *semaphore.Weighted // bytes of responses in files
@@ -98,7 +98,7 @@ type API struct {
 	cookies Cookies // nil: operations accept none
 	signIn  string  // path of the page for signing in
 
-	ending context.Context //nolint:containedctx // of all streams
+	ending context.Context //nolint:containedctx // ends all streams
 	end    context.CancelFunc
 }
 

@@ -25,7 +25,7 @@ type Authenticator interface {
 
 // Credential is a kind of bearer token.
 type Credential struct {
-	Prefix string // of the token, such as bahi_; empty: any
+	Prefix string // prefix of the token, such as bahi_; empty: any
 	Authenticator
 }
 

@@ -23,7 +23,7 @@ import (
 
 // body is the plan of an operation's JSON body.
 type body struct {
-	index    []int // of the input's field Body
+	index    []int // index of the input's field Body
 	required bool
 	strict   bool
 	readOnly []string

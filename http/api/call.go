@@ -35,7 +35,7 @@ type call struct {
 	fresh   *readmodels.At // nil: its reads are not reported
 	body    []byte         // nil if huma reads it, or without one
 	print   *fingerprint   // nil without a key
-	file    File           // of a form
+	file    File           // file of a form
 	wrong   []fault.Field  // faults found so far
 	unsure  []string       // fields that rules must not report, see decode
 
@@ -58,7 +58,7 @@ type call struct {
 	answering *spool // the buffered response; nil: it is sent while it is written
 
 	status int
-	code   string // of the problem in the response
+	code   string // code of the problem in the response
 	sent   bool
 	bytes  int64
 	cause  error // internal cause, which the response hides

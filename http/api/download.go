@@ -19,7 +19,7 @@ import (
 // response does not look complete.
 type Content struct {
 	Type   string // media type
-	Name   string // of the file; "": no file
+	Name   string // name of the file; "": no file
 	Inline bool   // a browser shows it, and saves it under the name
 	// Unlisted forbids search engines to list it, and caches to store it: only the secret address protects it.
 	Unlisted bool

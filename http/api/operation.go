@@ -24,7 +24,7 @@ type Op struct {
 	Path    string // as in /bank-ledger/{bank_account_id}
 	Summary string // an imperative sentence without its period; the description may follow after ". "
 	Tags    []string
-	Status  int // of success; 0: 201 for POST, 204 for DELETE, else 200
+	Status  int // status of success; 0: 201 for POST, 204 for DELETE, else 200
 
 	// Access. Public: everybody. Operator: only operators. Area: callers with Level in the area; the default is Read for GET, otherwise
 	// Write. None of these: every authenticated caller.
@@ -49,10 +49,10 @@ type Op struct {
 	Reads    []string // projections that the handler reads; if any, Bahi-Min-Position is obeyed
 
 	MaxBody     int64          // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
-	AnyField    bool           // of a form: its only file is accepted in any field
-	Texts       []Text         // of a form: its fields beside the file, for the document
-	Events      map[string]any // of a [Stream], for the document: its kinds
-	Media       map[string]any // of a [Download]: its kinds
+	AnyField    bool           // a form's only file is accepted in any field
+	Texts       []Text         // a form's fields beside the file, for the document
+	Events      map[string]any // kinds of a [Stream], for the document
+	Media       map[string]any // kinds of a [Download], for the document
 	EmptyFile   error          // the refusal of an empty file; nil: 422
 	StrictBody  bool           // unknown fields of the body are refused, except ReadOnly ones
 	ReadOnly    []string       // fields of a read that a write ignores: id, rows.balance
@@ -77,9 +77,9 @@ type operation struct {
 
 	body   *body        // nil: none, or huma reads it
 	raw    bool         // huma reads the body
-	schema *huma.Schema // of the body, in the document
+	schema *huma.Schema // schema of the body, in the document
 	input  reflect.Type
-	file   []int // of the input's File; nil: none
+	file   []int // index of the input's File; nil: none
 	query  map[string]bool
 	vars   map[string]string // see variables
 }

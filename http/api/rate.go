@@ -249,7 +249,7 @@ type Limits map[string]ratelimit.Limit
 const (
 	GroupAPIKeys = "api_keys"               // all requests of one API key
 	GroupRefused = "refused_authentication" // invalid credentials from one address
-	GroupWrong   = "wrong_passwords"        // of one account, from any address
+	GroupWrong   = "wrong_passwords"        // wrong passwords for one account, from any address
 	GroupAgain   = "sign_in_again"          // attempts on one account after too many wrong passwords
 	GroupPages   = "pages"                  // pages of a browser: the reads of one page count once
 )

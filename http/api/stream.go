@@ -194,7 +194,7 @@ func (c *call) recheck(ctx context.Context) error {
 type delivery struct {
 	mu     sync.Mutex
 	call   *call
-	within time.Duration // for each write
+	within time.Duration // timeout of each write
 	gone   context.CancelFunc
 }
 

@@ -50,7 +50,7 @@ type spool struct {
 	call   *call
 	buffer bytes.Buffer
 	file   *os.File     // nil: the buffer has everything
-	size   int64        // of the file
+	size   int64        // size of the file
 	ready  atomic.Int64 // number of bytes of the file that may be sent
 	rested time.Time    // see giveWay
 }
@@ -188,7 +188,7 @@ var errBusy = fault.New(fault.Unavailable, "Too many expensive requests at once,
 // turns limits the concurrent expensive responses: [turnsOfCaller] per caller, and a quarter of all per workspace. A request first waits
 // for its caller's turn, then for a general one. So many requests of a caller delay only this caller.
 type turns struct {
-	parts // of callers, and of workspaces
+	parts // shares of callers, and of workspaces
 
 	all       *semaphore.Weighted
 	workspace int // maximum of a workspace

@@ -34,7 +34,7 @@ type TrailReport struct {
 	Log    Recorded
 	Signed *auditview.Proofs // nil: nothing is signed
 	Store  uuid.UUID
-	Zone   *time.Location // of the workshop: decides when a day begins
+	Zone   *time.Location // the workshop's time zone, in which days begin
 	Now    func() time.Time
 }
 

@@ -38,7 +38,7 @@ type Routes struct {
 	Views *ledgerview.Views
 	Log   Log
 	Store uuid.UUID      // printed on statements
-	Zone  *time.Location // of the workshop
+	Zone  *time.Location // time zone of the workshop
 	Now   func() time.Time
 
 	Proofs    *auditview.Proofs

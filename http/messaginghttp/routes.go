@@ -24,7 +24,7 @@ type Routes struct {
 	Messages *messagingcmd.Messages
 	Flows    *messagingcmd.Bots
 	Engine   *answering.Engine
-	Zone     *time.Location // of reports by day
+	Zone     *time.Location // time zone of reports by day
 
 	ChatTemplates *messagingcmd.Templates
 	Campaign      CampaignsConfig

@@ -19,7 +19,7 @@ type canvas struct {
 	pdf      *gofpdf.Fpdf // shared by the pages
 	file     *file
 	types    *typesetter
-	drawing  []func(*gofpdf.Fpdf) // of the current page
+	drawing  []func(*gofpdf.Fpdf) // drawing steps of the current page
 	face     face
 	size     float64
 	outlines map[outlineKey]*outline

@@ -13,7 +13,7 @@ import (
 type Daybook struct {
 	*report
 
-	day string // of the current rows; "" between days
+	day string // day of the current rows; "" between days
 	any bool
 }
 

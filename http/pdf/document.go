@@ -14,9 +14,9 @@ type document struct {
 	*report
 
 	s     Statement
-	sums  running // of the rows on paper so far
+	sums  running // sums of the rows on paper so far
 	table table
-	top   float64 // of the table on this page
+	top   float64 // top of the table on this page
 }
 
 // kinds are the titles of the papers.

@@ -16,7 +16,7 @@ import (
 type file struct {
 	w       *bufio.Writer
 	at      int64
-	offsets []int64 // of the objects, from number 1 on; 0: unused
+	offsets []int64 // offsets of the objects, from number 1 on; 0: unused
 	err     error
 	deflate *zlib.Writer
 	packed  bytes.Buffer

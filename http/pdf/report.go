@@ -23,7 +23,7 @@ const (
 	textSize    = 7.5
 	footerSize  = 6.5
 
-	kindWidth = 130 // of the right end of the head
+	kindWidth = 130 // width of the right end of the head
 )
 
 // leading returns the distance between baselines. It is wide, since Devanagari has marks over and under its letters.

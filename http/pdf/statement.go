@@ -62,7 +62,7 @@ type Extent struct {
 type Drawn struct {
 	StoreID    string
 	Position   uint64
-	RecordedAt time.Time // of the event at Position; shown in its own location
+	RecordedAt time.Time // time of the event at Position; shown in its own location
 	Checkpoint string    // signed (C2SP tlog-checkpoint), whole; "" before the first
 }
 
@@ -75,7 +75,7 @@ type Statement struct {
 	Side     Side
 	Units    []Unit            // one to four
 	Opening  []decimal.Decimal // one amount per unit, of the account (both sides) before the rows
-	Before   []decimal.Decimal // of the single side before the rows; nil: zero, or both sides are shown
+	Before   []decimal.Decimal // sum of the single side before the rows; nil: zero, or both sides are shown
 	Drawn    Drawn
 	Code     string   // text of the QR code, with the figures to check; "": none
 	Notes    []string // under the period: "As of 31 Mar 2025", "As known at position 128445"

@@ -11,7 +11,7 @@ import (
 // width.
 type table struct {
 	size           float64
-	height         float64 // of one line
+	height         float64 // height of one line
 	dates, numbers column
 	details        column
 	groups         groups[column]

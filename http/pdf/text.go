@@ -38,7 +38,7 @@ const (
 	meetei
 	santali
 	perso
-	numerals // of the Perso-Arabic script: they are written from left to right
+	numerals // digits of the Perso-Arabic script: they are written from left to right
 	faceCount
 )
 

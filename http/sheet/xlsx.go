@@ -27,7 +27,7 @@ type workbook struct {
 
 	sheets int
 	out    io.Writer // the current sheet's
-	lines  int       // of it
+	lines  int       // lines in sheet
 	line   []byte
 	frame
 }
@@ -35,7 +35,7 @@ type workbook struct {
 // frame is a workbook without rows.
 type frame struct {
 	parts []*zip.File
-	tail  []byte // of the newest sheet, after its rows
+	tail  []byte // end of the newest sheet, after its rows
 	dates int    // the style of dates
 }
 
@@ -112,7 +112,7 @@ func (b *workbook) empty() (f frame, err error) {
 			name = fmt.Sprint(name, " ", nth+1)
 			_, err = file.NewSheet(name)
 		} else {
-			err = file.SetSheetName("Sheet1", name) // of a new file
+			err = file.SetSheetName("Sheet1", name) // a new file's sheet has this name
 		}
 		if err == nil {
 			err = beginSheet(file, name, cells)

@@ -20,8 +20,8 @@ type Partner struct {
 	Secrets []partner.Secret
 	Now     func() time.Time
 
-	Header string // of the HMAC of a body, in place of Standard Webhooks; empty: none
-	Secret string // of that HMAC
+	Header string // header with the HMAC of a body, in place of Standard Webhooks; empty: none
+	Secret string // secret of that HMAC
 }
 
 // prove checks the signature of a call.
@@ -60,8 +60,8 @@ func (p Partner) Endpoint() Endpoint {
 // Billing records the plans of workspaces that a billing provider reports.
 type Billing struct {
 	Secrets  []string
-	Header   string // of the signature
-	IDHeader string // of an event without an id in its body; empty: none
+	Header   string // header with the signature
+	IDHeader string // header with the event's id if the body has none; empty: no header
 	Now      func() time.Time
 
 	// Report records a plan. It returns its workspace, uuid.Nil for none.

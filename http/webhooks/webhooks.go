@@ -28,7 +28,7 @@ var ErrUnverified = fault.New(fault.Unauthorized, "Webhook proof missing or wron
 
 // Endpoint is a path that a provider calls.
 type Endpoint struct {
-	ID      string // of the operation; permanent, because it is part of the calls' keys
+	ID      string // id of the operation; permanent, because it is part of the calls' keys
 	Path    string // with {channelId}, each channel has its own calls
 	Summary string
 

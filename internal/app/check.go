@@ -88,12 +88,12 @@ type clients struct {
 	topic      string
 	partner    []partner.Secret // none: a generated one
 
-	origins   []string // of pages that may read responses
+	origins   []string // origins of pages that may read responses
 	proxies   []netip.Prefix
 	addresses []netip.Prefix // that send the gateway's calls
 	senders   []string       // whose messages become order drafts
-	workspace uuid.UUID      // of these drafts; zero: the operator's
-	keepHooks time.Duration  // for which bodies of webhook calls are kept
+	workspace uuid.UUID      // workspace of order drafts; zero: the operator's
+	keepHooks time.Duration  // retention period of webhook bodies
 }
 
 // open returns the other systems, or all faults of the settings.

@@ -56,7 +56,7 @@ type accountSettings struct {
 	Provider      idp.Config     `embed:""`
 	Fragment      bool           `env:"IDP_CALLBACK_FRAGMENT" name:"idp-callback-fragment" help:"Put the access token of a provider's sign-in after # in the address, not in the query, so that servers and logs do not see it."`
 
-	Hash credentials.HashCost `kong:"-"` // of passwords; zero: the default
+	Hash credentials.HashCost `kong:"-"` // cost of password hashes; zero: the default
 }
 
 // mailSettings configure the destinations of mails and images.

@@ -18,7 +18,7 @@ import (
 const (
 	unseenInterval = 100 * time.Millisecond // how often to check for old transactions
 	lockTimeout    = 2 * time.Second        // sign-ins may have to wait that long
-	maxWrites      = 20                     // of one table, while a transaction still sees its dead rows
+	maxWrites      = 20                     // rewrites of one table, while a transaction still sees its dead rows
 )
 
 // Remains implements the erasures' ResidualData.

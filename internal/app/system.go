@@ -69,7 +69,7 @@ type System struct {
 
 	Settings  Settings
 	outside   clients
-	Zone      *time.Location // of the settings
+	Zone      *time.Location // time zone in the settings
 	Log       *slog.Logger
 	cluster   *pgcluster.Cluster // nil: DATABASE_URL
 	Pool      *pgxpool.Pool
@@ -97,7 +97,7 @@ type auditing struct {
 	Signer *auditproj.Signer
 	Tree   *auditview.Tree
 	Proofs *auditview.Proofs
-	copies []*blob.Store // of checkpoints
+	copies []*blob.Store // stores for copies of checkpoints
 }
 
 // accounting has the accounts of users.

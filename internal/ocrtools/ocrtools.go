@@ -22,12 +22,12 @@ import (
 // Tools are the programs that were found. A path is empty if the program is missing.
 type Tools struct {
 	Tesseract string
-	Version   string   // of tesseract, such as 5.3.0
+	Version   string   // version of tesseract, such as 5.3.0
 	Languages []string // those of [Languages] for which it has data
 
 	PDFInfo, PDFToText, PDFToPPM string
 
-	Env []string // of programs that were unpacked, not installed
+	Env []string // environment of programs that were unpacked, not installed
 }
 
 // Languages are those of khata pages.

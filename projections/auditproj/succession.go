@@ -114,7 +114,7 @@ func (s *ImportedHistory) Checkpoints() int { return len(s.signed) }
 // ImportTarget is the signer of the imported log.
 type ImportTarget struct {
 	Vault Vault
-	Names []string // of the keys in the vault
+	Names []string // names of the keys in the vault
 	Came  bool     // these keys came with the log
 	Given [][]byte // as in [Ring]
 }

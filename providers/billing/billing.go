@@ -69,7 +69,7 @@ type Event struct {
 	Customer  string // the provider's id; empty: the event concerns no subscription
 	Workspace string // workspace that the customer claims to be; empty: none
 	Plan      string // empty: not reported
-	Status    string // of the subscription after the event; empty: not reported
+	Status    string // status of the subscription after the event; empty: not reported
 }
 
 type object struct {

@@ -226,7 +226,7 @@ func (s *Store) URL(ctx context.Context, key string, ttl time.Duration) (string,
 func mayPass(err error) error {
 	type answer interface {
 		error
-		HTTPStatusCode() int // of the SDK's transport/http.ResponseError
+		HTTPStatusCode() int // the SDK's transport/http.ResponseError has it
 	}
 	if said, ok := errors.AsType[answer](err); ok && (said.HTTPStatusCode() >= 500 || said.HTTPStatusCode() == http.StatusTooManyRequests) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)

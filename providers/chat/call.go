@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	callTimeout = 10 * time.Second // of each try
-	maxBytes    = 1 << 20          // of one response
+	callTimeout = 10 * time.Second // timeout of each try
+	maxBytes    = 1 << 20          // size of one response
 	maxWords    = 500              // bytes that are kept of a network's error texts
 	tries       = 3
 	firstPause  = 200 * time.Millisecond

@@ -17,8 +17,8 @@ import (
 
 // Settings are the deployment's addresses of the networks. A network without an address is the sandbox.
 type Settings struct {
-	ChatURL     string // of the cloud wire format, with its version
-	GatewayURL  string // of the aggregator
+	ChatURL     string // URL of the cloud wire format, with its version
+	GatewayURL  string // URL of the aggregator
 	TelegramURL string
 	GmailURL    string
 	TwitterURL  string
@@ -28,7 +28,7 @@ type Settings struct {
 	LimitField    string // field of a sender that has its messaging limit
 
 	Client *http.Client
-	Within time.Duration // of each try; 0: 10 seconds
+	Within time.Duration // timeout of each try; 0: 10 seconds
 	Pause  time.Duration // before the second try; 0: 200 ms
 }
 
@@ -47,7 +47,7 @@ type Networks struct {
 	dialects map[string]adapter // by type, and for chat by dialect
 	bases    map[string]string
 	breakers *breakers
-	files    *breakers // of incoming files, whose servers are others
+	files    *breakers // breakers of the other servers that have incoming files
 }
 
 // New returns the networks. It refuses settings that are not addresses.

@@ -13,7 +13,7 @@ import (
 
 // ReplySettings configure the sender of replies.
 type ReplySettings struct {
-	BaseURL string // of the aggregator, such as https://api.example.com/wa/api/v1; empty: the sandbox
+	BaseURL string // URL of the aggregator, such as https://api.example.com/wa/api/v1; empty: the sandbox
 	APIKey  string
 	Source  string // our own phone; empty: the aggregator identifies it by the key and the app
 	App     string // name of the app at the aggregator

@@ -39,8 +39,8 @@ const (
 // Event is one event of a webhook.
 type Event struct {
 	Kind Kind
-	ID   string // of the message; of a status, the network's or the aggregator's; empty: none was given
-	GSID string // of a status, the aggregator's id of the message, beside ID
+	ID   string // the message's id; in a status, the network's or the aggregator's; empty: none was given
+	GSID string // in a status, the aggregator's id of the message, beside ID
 	// of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: such as
 	// delivered
 	Type string
@@ -49,11 +49,11 @@ type Event struct {
 	From   string // digits of the sender, mostly of a phone; empty: unknown
 	UserID string // the network's id of the sender, if it is not digits; empty: unknown
 	Name   string
-	Text   string // of a message: its text, caption or chosen reply
+	Text   string // text, caption or chosen reply of a message
 	Media  *Media
 
-	To     string // of a status: digits of the recipient
-	Code   string // of a failed status, of a message that the network withholds, and of Failure
+	To     string // in a status, digits of the recipient
+	Code   string // code of a failed status, of a message that the network withholds, or of Failure
 	Title  string
 	Reason string
 
@@ -61,11 +61,11 @@ type Event struct {
 	Sender   string
 	App      string // the name or id of our app at the aggregator; empty: unknown
 	Page     bool   // the event is of a page; its people have ids instead of phones
-	Username string // of the sender
-	Callback string // of a status: our own id of the message
-	Reacts   string // of a reaction: the network's id of its message
+	Username string // username of the sender
+	Callback string // in a status, our own id of the message
+	Reacts   string // in a reaction, the network's id of its message
 	Place    string // in the body, as in entry[0].changes[0].value.messages[1]; empty: the body is one event
-	Before   string // of Moved: the previous phone or id
+	Before   string // in Moved, the previous phone or id
 }
 
 // Media is a file that a message refers to.

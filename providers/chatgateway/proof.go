@@ -23,8 +23,8 @@ var ErrNotProven = errors.New("a proof is missing or wrong")
 type Proof struct {
 	Token      string         // in ?token= or the header X-Gateway-Token; empty: none
 	HMACSecret string         // signs the raw body; empty: none
-	HMACHeader string         // of the signature sha256=<hex>; empty: X-Hub-Signature-256
-	Addresses  []netip.Prefix // of the aggregator; none: any
+	HMACHeader string         // header with the signature sha256=<hex>; empty: X-Hub-Signature-256
+	Addresses  []netip.Prefix // addresses of the aggregator; none: any
 	PublicURL  string         // base of the URL that form_v1 signs, without a path
 }
 

@@ -76,7 +76,7 @@ type Settings struct {
 	AccessKey, SecretKey                           string // dialect attribute_list
 
 	Client *http.Client
-	Within time.Duration // of one call; 0: 10 s
+	Within time.Duration // timeout of one call; 0: 10 s
 	Now    func() time.Time
 }
 

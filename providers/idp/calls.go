@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	callTimeout = 10 * time.Second // of each try
-	maxBytes    = 1 << 20          // of one response; discovery documents and key sets have a few thousand
+	callTimeout = 10 * time.Second // timeout of each try
+	maxBytes    = 1 << 20          // size of one response; discovery documents and key sets have a few thousand
 )
 
 // calls is the transport to the provider. It reads each response whole, up to a limit. It returns ErrUnavailable if there is no usable

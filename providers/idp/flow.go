@@ -26,7 +26,7 @@ type Flow struct {
 	URL       string    `json:"-"` // where the user consents
 	State     string    `json:"state"`
 	Nonce     string    `json:"nonce"`
-	Verifier  string    `json:"verifier"` // of PKCE (RFC 7636)
+	Verifier  string    `json:"verifier"` // code verifier of PKCE (RFC 7636)
 	ExpiresAt time.Time `json:"expires_at"`
 }
 

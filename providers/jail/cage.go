@@ -31,12 +31,12 @@ import (
 
 // Limits limit a program. Zero values become those of [DefaultLimits].
 type Limits struct {
-	Time      time.Duration // of one run
-	Processor time.Duration // of one run of one process, in whole seconds
+	Time      time.Duration // time of one run
+	Processor time.Duration // processor time of one process in one run, in whole seconds
 	Memory    int64         // bytes of address space of a process
 	FileSize  int64         // bytes of a file that it writes
 	Output    int64         // bytes of its standard output
-	Processes int           // and threads, in addition to those that its user has
+	Processes int           // processes and threads, in addition to those that its user has
 }
 
 // DefaultLimits are limits for a page of a document.
@@ -127,7 +127,7 @@ type Jail struct {
 	dir    string
 	limits Limits
 	user   *syscall.Credential // nil: this process's own
-	end    func()              // of the owner's turn
+	end    func()              // ends the owner's turn
 }
 
 // Open creates a jail for a file of an owner. An owner may have one jail at a time. Until the owner closes an earlier one, Open waits, and

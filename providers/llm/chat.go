@@ -24,9 +24,9 @@ const (
 type Message struct {
 	Role   Role
 	Text   string
-	Images []Image    // of a user
-	Calls  []ToolCall // of an assistant
-	CallID string     // of the call whose result it is
+	Images []Image    // a user's images
+	Calls  []ToolCall // an assistant's calls
+	CallID string     // id of the call whose result it is
 }
 
 // Image is a picture for a model, see [Picture].

@@ -24,8 +24,8 @@ type Config struct {
 	Model          string
 	VisionModel    string        // for images
 	EmbeddingModel string        // for vectors
-	Timeout        time.Duration // of one try; 0: 30 seconds
-	MaxTokens      int64         // of one answer; 0: 4,096
+	Timeout        time.Duration // timeout of one try; 0: 30 seconds
+	MaxTokens      int64         // maximum tokens of one answer; 0: 4,096
 	Transport      http.RoundTripper
 	LongestPause   time.Duration // between two tries; a longer Retry-After ends the tries; 0: 10 seconds
 	Rest           time.Duration // pause after repeated failures of a server; 0: 30 seconds
@@ -112,9 +112,9 @@ var ErrNoModel = errors.New("no model is configured for this")
 // Error reports why a model gave no usable answer. It has the server's codes, never its texts or the key.
 type Error struct {
 	Why    string
-	Status int    // of the server's response; 0: none was received
+	Status int    // status of the server's response; 0: none was received
 	Code   string // the server's; may be empty
-	Param  string // of the request, if the server refused it; may be empty
+	Param  string // parameter of the request, if the server refused it; may be empty
 	Down   bool   // the server failed, not the request
 }
 

@@ -58,8 +58,8 @@ type (
 	function struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
-		Parameters  json.RawMessage `json:"parameters,omitempty"` // of a tool
-		Arguments   *string         `json:"arguments,omitempty"`  // of a call
+		Parameters  json.RawMessage `json:"parameters,omitempty"` // parameters of a tool
+		Arguments   *string         `json:"arguments,omitempty"`  // arguments of a call
 	}
 
 	responseFormat struct {

@@ -41,7 +41,7 @@ type Folder struct {
 
 // Kept is the head of a mail in a folder.
 type Kept struct {
-	Name    string // of the file
+	Name    string // name of the file
 	SentAt  time.Time
 	To      netmail.Address
 	Subject string

@@ -46,9 +46,9 @@ type cell struct {
 }
 
 const (
-	wideGap   = 0.45 // of a line's height: the gap between two cells
-	sameLine  = 0.35 // of a line's height: the distance of the middles of cells beside each other
-	staggered = 0.85 // of a line's height: the distance of the middles of cells that are not lines of one table
+	wideGap   = 0.45 // gap between two cells, in heights of a line
+	sameLine  = 0.35 // distance of the middles of cells beside each other, in heights of a line
+	staggered = 0.85 // distance of the middles of cells that are not lines of one table, in heights of a line
 	minProse  = 30   // characters of an average line of a text in columns
 	maxRow    = 3    // lines in the first column of a row whose cells are not aligned
 	maxTable  = 5000 // cells of a table

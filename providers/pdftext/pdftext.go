@@ -24,7 +24,7 @@ const maxPage = 32 << 20 // bytes of output for one page
 // Tool has the path of the program. An empty path: it is missing.
 type Tool struct {
 	Path string
-	Env  []string // of a program that was unpacked, not installed
+	Env  []string // environment of a program that was unpacked, not installed
 }
 
 // Failure is the reason why a file has no text, in words for its owner.
@@ -124,9 +124,9 @@ type output struct {
 	more chan struct{} // has a value when there are pages
 
 	mu      sync.Mutex
-	rest    []byte // of the page that is not complete
+	rest    []byte // bytes of the page that is not complete
 	pages   [][][]botsource.Cell
-	failure *Failure // of Write
+	failure *Failure // failure of Write
 }
 
 // Write implements io.Writer.

@@ -83,7 +83,7 @@ type SendReset struct {
 // SendEmailNotice mails to the previous address that it was replaced, and how to undo that.
 type SendEmailNotice struct {
 	User     uuid.UUID `json:"user_id"`
-	Revision int64     `json:"revision"` // of the event
+	Revision int64     `json:"revision"` // revision of the event
 }
 
 // SendDeletionNotice mails to the administrator that a user requested deletion.

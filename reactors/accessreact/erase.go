@@ -361,7 +361,7 @@ type memory struct {
 	emailKeys   []string
 	proven      []string // keys of verified addresses that no other user has now
 	identities  []string
-	marks       []string // of mails: about the user's account, and to the user's addresses
+	marks       []string // marks of mails: about the user's account, and to the user's addresses
 	pictures    string   // folder
 }
 

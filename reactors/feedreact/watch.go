@@ -41,7 +41,7 @@ func (f *Feed) Status() Status {
 
 // Lag measures the part of the log that a feed has not forwarded.
 type Lag struct {
-	Head event.Position // of the log
+	Head event.Position // head of the log
 	Time time.Duration  // since the oldest unforwarded event was recorded
 }
 

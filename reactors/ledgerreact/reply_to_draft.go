@@ -39,7 +39,7 @@ type Gateway interface {
 type Replies struct {
 	Commands *commands.Handler
 	Gateway  Gateway
-	Status   string // of an accepted reply: sent, or kept in the sandbox
+	Status   string // status of an accepted reply: sent, or kept in the sandbox
 }
 
 // attempts end after about three hours: the network accepts replies for a day.

@@ -81,21 +81,21 @@ type PushLead struct{ EnquiryBatch }
 
 // Join implements [reactors.Mergeable].
 func (a NotifyByMail) Join(other reactors.Args) (reactors.Args, bool) {
-	more, _ := other.(NotifyByMail) // of this kind
+	more, _ := other.(NotifyByMail) // other has this kind
 	all, taken := a.with(more.EnquiryBatch)
 	return NotifyByMail{all}, taken
 }
 
 // Join implements [reactors.Mergeable].
 func (a NotifyByChat) Join(other reactors.Args) (reactors.Args, bool) {
-	more, _ := other.(NotifyByChat) // of this kind
+	more, _ := other.(NotifyByChat) // other has this kind
 	all, taken := a.with(more.EnquiryBatch)
 	return NotifyByChat{all}, taken
 }
 
 // Join implements [reactors.Mergeable].
 func (a PushLead) Join(other reactors.Args) (reactors.Args, bool) {
-	more, _ := other.(PushLead) // of this kind
+	more, _ := other.(PushLead) // other has this kind
 	all, taken := a.with(more.EnquiryBatch)
 	return PushLead{all}, taken
 }

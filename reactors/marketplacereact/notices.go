@@ -153,7 +153,7 @@ type asked struct {
 	enquiry.State
 
 	id        uuid.UUID
-	position  event.Position // of its last event
+	position  event.Position // position of its last event
 	company   company.State
 	workspace uuid.UUID
 	product   string

@@ -80,7 +80,7 @@ type Knowledge struct {
 const SweepVectorsInterval = 10 * time.Minute
 
 const (
-	tries       = 3 // of a page, in 60 s (CONTRACT.md B12)
+	tries       = 3 // attempts to read a page, in 60 s (CONTRACT.md B12)
 	readTimeout = 5 * time.Minute
 )
 

@@ -41,8 +41,8 @@ type Dispatcher struct {
 	AtOnce int     // maximum number of campaigns sent at the same time
 	Rate   float64 // messages per second per channel; 0: unlimited
 
-	Doubt time.Duration // after which a message without a response is sent again; 0: 10 minutes
-	Pause time.Duration // before a throttled message is retried, if the network does not specify; 0: a second
+	Doubt time.Duration // time after which a message without a response is sent again; 0: 10 minutes
+	Pause time.Duration // time before a throttled message is retried, if the network does not specify; 0: a second
 }
 
 // Adder adds a job, unless an equal one waits.

@@ -27,7 +27,7 @@ type User struct {
 	CreatedAt     time.Time
 	LastLoginAt   *time.Time
 	DeleteAfter   *time.Time
-	Revision      int64             // of their stream
+	Revision      int64             // revision of their stream
 	Permissions   actor.Permissions // in their own workspace
 }
 

@@ -191,7 +191,7 @@ type logged struct {
 	kind     Kind
 	at       time.Time
 	meta     event.Meta
-	data     json.RawMessage // of an account's or a lock's event
+	data     json.RawMessage // payload of an account's or a lock's event
 	row      int64           // the row that the event changes; 0: none
 }
 

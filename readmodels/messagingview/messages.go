@@ -34,7 +34,7 @@ type Message struct {
 	FileType *string        `json:"-"`
 	Contact  int64          `json:"-"`
 	Began    event.Position `json:"-"`
-	Position event.Position `json:"-"` // of its last event
+	Position event.Position `json:"-"` // position of its last event
 	arrived  time.Time
 }
 

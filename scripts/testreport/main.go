@@ -35,7 +35,7 @@ const (
 type event struct {
 	Action      string
 	Package     string
-	ImportPath  string // of the package that did not build
+	ImportPath  string // path of the package that did not build
 	FailedBuild string
 	Test        string
 	Elapsed     float64

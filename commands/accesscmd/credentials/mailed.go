@@ -30,7 +30,7 @@ var (
 	Verify     = Kind{"verify", 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired verification token")}
 	Reset      = Kind{"reset", time.Hour, fault.New(fault.Malformed, "Invalid or expired reset token")}
 	Invitation = Kind{"invitation", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired invitation token")}
-	Undo       = Kind{"undo", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired undo token")} // of a change of address
+	Undo       = Kind{"undo", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired undo token")} // undoes a change of address
 )
 
 // CompanyEmail confirms a company's address for enquiries (CONTRACT.md M1).

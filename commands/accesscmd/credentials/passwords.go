@@ -90,7 +90,7 @@ func (p *Passwords) Remove(ctx context.Context, user uuid.UUID) error {
 // Proof proves that a caller knew a user's password. It is valid until the password changes.
 type Proof struct {
 	user      uuid.UUID
-	changedAt time.Time // of the proved password
+	changedAt time.Time // time of the proved password's last change
 }
 
 // Verify reports whether the password is the user's, and if so returns a proof for [Sessions.SignIn]. It also computes a hash for a user

@@ -104,7 +104,7 @@ func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
 type issued struct {
 	Tokens
 
-	hash []byte // of the refresh token
+	hash []byte // hash of the refresh token
 }
 
 // issue creates the next tokens of a session that ends at a time.

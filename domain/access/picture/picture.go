@@ -35,7 +35,7 @@ const (
 const Side = 1024
 
 const (
-	quality = 85 // of a JPEG, without visible loss
+	quality = 85 // quality of a JPEG without visible loss
 
 	// maxScans limits the decoding time of a JPEG. The decoder processes the whole picture for each scan of a progressive JPEG. A scan may
 	// have as few as twenty bytes. Encoders create about ten scans. The limit is that of libjpeg-turbo's fuzzers (TJPARAM_SCANLIMIT).

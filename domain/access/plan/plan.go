@@ -29,7 +29,7 @@ type State struct {
 // Reported records a provider's report of a subscription.
 type Reported struct {
 	CustomerKey string `json:"customer_key"`
-	Name        string `json:"name,omitempty"` // of the plan
+	Name        string `json:"name,omitempty"` // name of the plan
 	Status      string `json:"status"`
 	Created     int64  `json:"created"` // by the provider, in seconds
 }

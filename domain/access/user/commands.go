@@ -34,7 +34,7 @@ func (c Register) Decide(s State) ([]event.Event[State], error) {
 
 // VerifyEmail records that the user has access to the address's mailbox.
 type VerifyEmail struct {
-	EmailKey string // of the address to which the token was mailed
+	EmailKey string // keyed hash of the address to which the token was mailed
 }
 
 // Decide returns no events for a former address.

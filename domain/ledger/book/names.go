@@ -10,8 +10,8 @@ import (
 type names struct {
 	account, row string // the categories of streams
 
-	accounts [5]string // of accountTypes, in their order; "" if the ledger has no such event
-	rows     [7]string // of rowTypes
+	accounts [5]string // names of accountTypes, in their order; "" if the ledger has no such event
+	rows     [7]string // names of rowTypes, in their order
 }
 
 // stored has the names of all five ledgers, keyed by ledger name.

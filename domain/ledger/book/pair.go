@@ -15,7 +15,7 @@ import (
 // RowPaired records the row of another account that has the opposite value.
 type RowPaired struct {
 	With    int64 `json:"with"`
-	Account int64 `json:"account"` // of the other row
+	Account int64 `json:"account"` // account of the other row
 }
 
 // RowUnpaired records that the pair was dissolved.

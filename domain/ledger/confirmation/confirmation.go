@@ -60,7 +60,7 @@ type Party struct {
 type Requested struct {
 	Kind     string         `json:"kind,omitempty"` // ledger; empty: the accounts were named
 	AsOf     unit.Date      `json:"as_of"`
-	Position event.Position `json:"position"` // at which the balances were read
+	Position event.Position `json:"position"` // position at which the balances were read
 	Channel  int64          `json:"channel"`
 	Template int64          `json:"template"`
 	Campaign int64          `json:"campaign"`           // the campaign that sends the messages

@@ -98,7 +98,7 @@ func NormalisedSlip(slip *book.Text) string {
 type Added struct {
 	Order
 
-	Draft int64 `json:"draft,omitempty"` // from which the order was made
+	Draft int64 `json:"draft,omitempty"` // draft that became the order
 }
 
 // Edited records the changed fields.

@@ -30,7 +30,7 @@ type Receive struct {
 	Read    ordertext.Order
 	Parser  string   // name of the parser
 	First   int64    // id of the first entry; the ids are consecutive
-	Clients []Client // of the workspace
+	Clients []Client // clients of the workspace
 	Reply   bool
 }
 

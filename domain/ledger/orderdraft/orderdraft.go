@@ -130,7 +130,7 @@ type Replied struct {
 // Edited records the changed fields.
 type Edited struct {
 	Client     patch.Field[int64]          `json:"client_id,omitzero"`
-	ClientName event.Personal              `json:"client_name,omitzero"` // of a given client; entries without a client get both fields
+	ClientName event.Personal              `json:"client_name,omitzero"` // name of a given client; entries without a client get both fields
 	Date       patch.Field[unit.Date]      `json:"date,omitzero"`
 	Delivery   patch.Field[unit.Date]      `json:"delivery_date,omitzero"`
 	Notes      patch.Field[book.Text]      `json:"notes,omitzero"`

@@ -8,7 +8,7 @@ import (
 type kind int
 
 const (
-	word     kind = iota // of an item's or a client's name
+	word     kind = iota // word in an item's or a client's name
 	mark                 // punctuation
 	noise                // a word without meaning here
 	named                // a number of an item's name, such as 22k or size 2.6
@@ -102,7 +102,7 @@ const maxMarks = 8 // between related tokens
 
 var punctuation = set(". : - = # ( )")
 
-const longestShortWord = 2 // of a slip's number, as in 214/A
+const longestShortWord = 2 // letters in a slip's number, as in 214/A
 
 // slipAt matches "slip no. 214", "no 214", "#214".
 func slipAt(all tokens, i int) (atom, int) {

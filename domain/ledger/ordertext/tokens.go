@@ -14,10 +14,10 @@ import (
 // token is a number, a word or a mark.
 type token struct {
 	text   string // as written
-	folded string // of a word
+	folded string // folded text of a word
 	number bool
-	value  int64 // of a number, in thousandths; -1: too long to be a quantity
-	whole  bool  // of a number without a decimal point
+	value  int64 // value of a number, in thousandths; -1: too long to be a quantity
+	whole  bool  // a number without a decimal point
 	glued  bool  // directly follows the previous token
 }
 

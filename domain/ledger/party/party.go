@@ -49,7 +49,7 @@ type ContactSet struct {
 type Answer struct {
 	Confirmation int64          `json:"confirmation"`
 	Message      int64          `json:"message,omitempty"` // the contact's message; 0: a user decided
-	Position     event.Position `json:"position"`          // of the statement
+	Position     event.Position `json:"position"`          // position of the statement
 	Note         event.Personal `json:"note,omitzero"`
 }
 

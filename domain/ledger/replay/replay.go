@@ -19,7 +19,7 @@ import (
 // Books are the books of all workspaces in a log.
 type Books struct {
 	KnownAt  event.Position // events after this position are ignored; 0: none are ignored
-	Position event.Position // of the last event
+	Position event.Position // position of the last event
 	Breaches []Breach       // the first 100
 	Doubts   []Doubt        // the first 100
 
@@ -56,7 +56,7 @@ const maxFindings = 100
 type workspace struct {
 	id     uuid.UUID
 	locked *unit.Date
-	metal  string // of accounts and entries that name no metal
+	metal  string // metal of accounts and entries that name no metal
 	seals  []Seal
 	doubt  event.Position // 0: all events of the workspace are known
 }
@@ -64,13 +64,13 @@ type workspace struct {
 type account struct {
 	id        int64
 	name      string
-	metal     string // of entries that name no metal; "": the metal of the workspace
+	metal     string // metal of entries that name no metal; "": the metal of the workspace
 	ledger    string
 	workspace *workspace
 	opened    event.Position
 	deleted   bool
 	doubt     event.Position
-	last      event.Position // of the newest event of the account or its rows
+	last      event.Position // newest event of the account or its rows
 }
 
 // New returns empty books.

@@ -22,7 +22,7 @@ type Row struct {
 	Reverses, ReversedBy int64
 	Paired               int64 // the other row of a transfer
 	Position             event.Position
-	InDigest, OutDigest  [sha256.Size]byte // of the entries' text; zero: no entries
+	InDigest, OutDigest  [sha256.Size]byte // digests of the entries' text; zero: no entries
 	Date                 unit.Date
 	Deleted, Void        bool
 

@@ -40,7 +40,7 @@ type Line struct {
 	Text         []byte // with the line break; nil: any number of lines that the events do not determine
 	Word         string // the first word
 	Account, Row int64
-	Position     event.Position // of the newest event that determines the line
+	Position     event.Position // position of the newest event that determines the line
 }
 
 // Seal is a closed period.
@@ -58,12 +58,12 @@ type Writer struct {
 	text   []byte
 
 	seals  []Seal
-	metal  string               // of the workspace
+	metal  string               // metal of the workspace
 	untold bool                 // some lines of the workspace are not determined
 	money  map[string]*trial    // by ledger
 	metals map[[2]string]*trial // by ledger and metal
 	loss   map[string]int64     // by metal
-	all    hash.Hash            // of the closing balances
+	all    hash.Hash            // digest of the closing balances
 
 	about  Line // the current account
 	ledger string
@@ -383,7 +383,7 @@ func (b *Books) loss(h Header, r *Row) unit.Grams {
 type Statement struct {
 	Ledger, Name     string
 	Workspace        uuid.UUID
-	Locked           *unit.Date // of the workspace
+	Locked           *unit.Date // lock of the workspace
 	Opening, Closing Amount     // before the first day and after the last; 0 if the account is deleted
 }
 

@@ -296,7 +296,7 @@ type Add struct {
 	Name      string     `json:"name"                 maxLength:"1000" doc:"1 to 200 characters"`
 	Price     int64      `json:"price_amount"         minimum:"0" maximum:"999999999999999" doc:"Price in paise, the hundredth part of the currency"`
 	CompanyID *uuid.UUID `json:"company_id,omitempty" doc:"ID of one of the caller's companies; required if there are several"`
-	Company   uuid.UUID  `json:"-"` // of the caller's
+	Company   uuid.UUID  `json:"-"` // the caller's company
 }
 
 // Decide normalises the values.

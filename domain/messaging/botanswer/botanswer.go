@@ -41,7 +41,7 @@ type CallBegan struct {
 // CallEnded records the result of a call.
 type CallEnded struct {
 	Call     string `json:"call"`
-	Status   int    `json:"status,omitempty"` // of HTTP
+	Status   int    `json:"status,omitempty"` // HTTP status
 	Duration int64  `json:"duration_ms"`
 	Error    string `json:"error,omitempty"`
 }
@@ -54,7 +54,7 @@ type Given struct {
 	Upto    int64  `json:"upto,omitempty"`  // position of the newest message to which the bot replies
 	Reply   int64  `json:"reply,omitempty"` // the message that was sent; 0: none
 	Tokens  int64  `json:"tokens,omitempty"`
-	Calls   int64  `json:"calls,omitempty"` // of tools and webhooks
+	Calls   int64  `json:"calls,omitempty"` // number of calls of tools and webhooks
 	Over    bool   `json:"handed_over,omitempty"`
 	Why     string `json:"why,omitempty"` // reason of a hand-over, or of no reply
 }

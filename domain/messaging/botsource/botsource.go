@@ -82,9 +82,9 @@ type Requested struct{}
 // Read records that the source was indexed.
 type Read struct {
 	Chunks    int64     `json:"chunks"`
-	Title     string    `json:"title,omitempty"`     // of a page
-	Hash      string    `json:"hash,omitempty"`      // of a fetched page
-	FetchedAt time.Time `json:"fetched_at,omitzero"` // of a page
+	Title     string    `json:"title,omitempty"`     // title of a page
+	Hash      string    `json:"hash,omitempty"`      // hash of a fetched page
+	FetchedAt time.Time `json:"fetched_at,omitzero"` // time at which a page was fetched
 	Model     string    `json:"model,omitempty"`     // model of the vectors; empty: none
 }
 

@@ -89,7 +89,7 @@ func Decode(data []byte, contentType string) (string, error) {
 const (
 	sureUTF8    = 16   // minimum number of continuation bytes of a text that is certainly UTF-8
 	maxBroken   = 500  // minimum number of letters per invalid one
-	firstLetter = 0xc0 // of windows-1252, after ASCII
+	firstLetter = 0xc0 // first letter of windows-1252 after ASCII
 )
 
 var xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)

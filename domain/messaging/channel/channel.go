@@ -87,7 +87,7 @@ type Edited struct {
 type Reported struct {
 	Status      string `json:"status"`
 	Error       string `json:"error,omitempty"`
-	IdentityKey string `json:"identity_key,omitempty"` // of the sender that the network reported
+	IdentityKey string `json:"identity_key,omitempty"` // keyed hash of the sender that the network reported
 }
 
 // Confirmed records that an operator assigned the sender in the settings to the channel.
@@ -138,7 +138,7 @@ type Create struct {
 	Type string `json:"type" enum:"chat,gmail,twitter,web,telegram" doc:"Network of the channel"`
 
 	Found    Report `json:"-"` // report of the network
-	Key      string `json:"-"` // of a widget
+	Key      string `json:"-"` // key of a widget
 	GivenKey string `json:"-"` // hash of its sender, if an operator creates the channel
 }
 

@@ -54,7 +54,7 @@ type Absorb struct {
 	ID      string
 	Contact int64  // the other one
 	Other   State  // its decrypted values
-	Name    string // of this contact
+	Name    string // name of this contact
 }
 
 // Decide merges lists and senders. It keeps the consent if both contacts have opted in, and the better name. The caller

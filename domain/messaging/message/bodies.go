@@ -117,7 +117,7 @@ type ToContact struct {
 type Picture struct {
 	Type  string // media type
 	Bytes []byte
-	Key   string // of the blob
+	Key   string // key of the blob
 }
 
 // Draft returns the normalised message, or its faults. For a template it has only the id.

@@ -4,7 +4,7 @@ import "bahi/domain/event"
 
 // FileStored records that the file of a message is stored: an incoming file or an outgoing picture.
 type FileStored struct {
-	Key         string `json:"key"` // of the blob
+	Key         string `json:"key"` // key of the blob
 	ContentType string `json:"content_type"`
 	Size        int64  `json:"size"`
 }

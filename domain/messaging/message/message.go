@@ -60,7 +60,7 @@ type State struct {
 	Seen       bool           // read by users of the workspace
 	At         network.Moment // when an incoming message was sent
 	Changed    network.Moment // when the contact last edited it; zero: never
-	Reason     network.Reason // of the last failure; empty: none
+	Reason     network.Reason // reason of the last failure; empty: none
 	Code       int
 	Said       event.Personal // text of an incoming message
 	Phone      event.Personal // phone of the sender, as the network reports
@@ -119,14 +119,14 @@ type Received struct {
 	Channel    int64     `json:"channel"`
 	Contact    int64     `json:"contact"`
 	ProviderID string    `json:"provider_id"`
-	SentAt     time.Time `json:"sent_at"` // by the network, not after its arrival
+	SentAt     time.Time `json:"sent_at"` // time by the network, not after its arrival
 	ArrivedAt  time.Time `json:"arrived_at,omitzero"`
 
 	// Reacts is the network's id of the message to which this is a reaction. A reaction without text removes the
 	// previous one.
 	Reacts string `json:"reacts,omitempty"`
 
-	Phone event.Personal `json:"phone,omitzero"` // of the sender, as the network reports; zero: unknown
+	Phone event.Personal `json:"phone,omitzero"` // phone of the sender, as the network reports; zero: unknown
 
 	Code    int            `json:"code,omitempty"` // why the network does not deliver the content; 0: it does
 	Title   event.Personal `json:"title,omitzero"` // text from the network
@@ -136,7 +136,7 @@ type Received struct {
 // Reported records a delivery receipt.
 type Reported struct {
 	Status  string         `json:"status"`
-	At      time.Time      `json:"at,omitzero"` // by the network
+	At      time.Time      `json:"at,omitzero"` // time by the network
 	Code    int            `json:"code,omitempty"`
 	Title   event.Personal `json:"title,omitzero"` // text from the network about a failure
 	Details event.Personal `json:"details,omitzero"`
@@ -159,7 +159,7 @@ type Revoked struct{ network.Moment }
 // MarkedRead records that users of the workspace have read the conversation up to this message.
 type MarkedRead struct {
 	Contact int64     `json:"contact"`
-	At      time.Time `json:"at"` // of the message
+	At      time.Time `json:"at"` // time of the message
 }
 
 // Skipped records that a campaign skips a contact.
@@ -459,7 +459,7 @@ type Receive struct {
 	Ref        string // the network's id of its file, or URL; empty: none
 	RefType    string // media type of the file
 	ProviderID string
-	Phone      string // of the sender, as the network reports; empty: unknown
+	Phone      string // phone of the sender, as the network reports; empty: unknown
 	SentAt     time.Time
 	ArrivedAt  time.Time
 	Reacts     string // see [Received]

@@ -19,7 +19,7 @@ func ThreadID(channel, contact int64) string {
 // Threaded records the network's thread of a message. Only messages with the thread's subject continue it.
 type Threaded struct {
 	Thread  string `json:"thread"`
-	Subject string `json:"subject"` // of the thread
+	Subject string `json:"subject"` // subject of the thread
 }
 
 // Thread is the newest thread of a channel with a contact.

@@ -12,14 +12,14 @@ import (
 type Account struct {
 	Channel int64 // id of the channel
 	Type    string
-	Dialect string // of a channel of type chat
-	BaseURL string // of this channel; empty: the deployment's default
+	Dialect string // dialect of a channel of type chat
+	BaseURL string // URL for this channel; empty: the deployment's default
 
 	APIKey, AccessToken         string
 	SenderID, AppName, ChatName string // the sender's names at chat networks; ChatName is the channel's name
 	AccountID                   string // account with the templates
 
-	RefreshToken, ClientID, ClientSecret string // for renewing the access token; empty: not possible
+	RefreshToken, ClientID, ClientSecret string // for renewing the access token; empty: renewal is impossible
 
 	Hook *Hook // URL to register for the network's calls; nil: none is registered
 }
@@ -48,7 +48,7 @@ type Message struct {
 	Text    string // for an image: its caption
 	Image   string // URL; empty: none
 	Picture []byte // content of Image if Bahi stores it
-	Subject string // of a mail
+	Subject string // subject of a mail
 
 	As *string // set by the adapter to the network's id of the recipient, if known; nil: not requested
 

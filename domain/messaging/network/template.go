@@ -21,7 +21,7 @@ type Template struct {
 	Category   string   `json:"category"`
 	Status     string   `json:"status"`
 	Format     string   `json:"format"`
-	Parameters []string `json:"parameters,omitempty"` // of the body, in their order
+	Parameters []string `json:"parameters,omitempty"` // parameters of the body, in their order
 	Extras     []string `json:"extras,omitempty"`     // values outside the body: header, header_image, header_document, button_0
 	Body       string   `json:"body"`
 }

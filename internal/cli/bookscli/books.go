@@ -114,7 +114,7 @@ type export struct {
 	replay.Header
 
 	tx    pgx.Tx
-	names *strings.Replacer // of the schemas of the live generations
+	names *strings.Replacer // names of the schemas of the live generations
 	args  pgx.NamedArgs
 }
 

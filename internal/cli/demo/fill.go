@@ -25,7 +25,7 @@ type Plan struct {
 	Events   int // approximate number
 	Seed     uint64
 	Until    unit.Date // the last day of the year
-	Email    string    // of the workspace's owner
+	Email    string    // address of the workspace's owner
 	Password string
 }
 
@@ -83,9 +83,9 @@ type filler struct {
 	parties   []*party
 	companies []uuid.UUID
 	contacts  []int64
-	channel   int64 // of people
+	channel   int64 // channel for people
 	asked     int64 // channel of the bot
-	list      int64 // of contacts
+	list      int64 // list of contacts
 	progress  func(done, total int64)
 	jobs      []job
 	done      int

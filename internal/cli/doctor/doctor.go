@@ -65,7 +65,7 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	var (
 		checker     = laws.New()
 		broken      int
-		last, whole event.Position // of all events, and of whole transactions
+		last, whole event.Position // ends of all events, and of whole transactions
 		seals       []event.Recorded[any]
 	)
 	list := func(breaches ...laws.Breach) {

@@ -48,7 +48,7 @@ type Call struct {
 
 	Account int64  `json:"account,omitempty"`
 	Row     string `json:"row,omitempty"` // its description, which is unique
-	ID      int64  `json:"id,omitempty"`  // of the row or contact: an argument, or, for Add and Claim, from the response
+	ID      int64  `json:"id,omitempty"`  // ID of the row or contact: an argument, or, for Add and Claim, from the response
 	Date    string `json:"date,omitempty"`
 	Amount  int64  `json:"amount,omitempty"`
 	Match   *int64 `json:"match,omitempty"` // the revision of If-Match
@@ -65,7 +65,7 @@ type Call struct {
 	Locked   bool   `json:"locked_out,omitempty"` // refused by the lock of the books
 	Stale    bool   `json:"stale,omitempty"`      // the response has a Warning
 	Rows     []Row  `json:"rows,omitempty"`
-	Sum      int64  `json:"sum,omitempty"` // of Balance
+	Sum      int64  `json:"sum,omitempty"` // sum that Balance returned
 	Problem  string `json:"problem,omitempty"`
 }
 

@@ -132,7 +132,7 @@ type client struct {
 	number int
 	random *rand.Rand
 	count  int
-	away   bool // after an unknown outcome: it only reads until the server is back
+	away   bool // it only reads after an unknown outcome, until the server is back
 }
 
 func (l *load) client(number int, seed uint64) *client {

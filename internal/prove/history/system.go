@@ -111,7 +111,7 @@ type process struct {
 
 	mu      sync.Mutex
 	now     *starter.Process // nil before the first start
-	address string           // of the last start: the server's, or the gateway's
+	address string           // address at the last start: the server's, or the gateway's
 }
 
 // start starts the process and waits until it serves.
@@ -168,10 +168,10 @@ func (p *process) signal(s syscall.Signal, wait bool) {
 // system is the nodes of one history, their database and the optional journal.
 type system struct {
 	postgres *Postgres
-	name     string // of the database
-	folder   string // of the nodes and their output
+	name     string // name of the database
+	folder   string // folder of the nodes and their output
 	nodes    []*process
-	proxies  []*proxy // of the nodes, to Postgres
+	proxies  []*proxy // proxies between the nodes and Postgres
 
 	journal      *process
 	journalProxy *proxy

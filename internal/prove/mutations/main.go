@@ -173,7 +173,7 @@ func gocmd(ctx context.Context, overlay string, args ...string) ([]byte, error) 
 
 // mutation is a planted fault: a few edits of one file, and the commands that detect it, the fastest first.
 type mutation struct {
-	name    string // of its file, such as 07-lost-notice
+	name    string // name of its file, such as 07-lost-notice
 	title   string
 	file    string // relative to the module's root
 	finders []finder

@@ -36,7 +36,7 @@ type Load struct {
 	Away     atomic.Int64 // responses with status 503
 	Lost     atomic.Int64 // requests without a response
 	Accounts []int64
-	pause    time.Duration // of each client after each write
+	pause    time.Duration // pause of each client after each write
 	asking   sync.RWMutex  // held by each request
 	areas    *areas        // nil: the clients write the bank ledger alone
 }
@@ -68,7 +68,7 @@ type loadClient struct {
 	l      *Load
 	nth    int
 	random *rand.Rand
-	count  int // of writes
+	count  int // number of writes
 	claims []*claim
 	open   *write  // has no response yet
 	marks  []*mark // records of other areas

@@ -85,12 +85,12 @@ func Migrated(t testing.TB) string {
 type Server struct {
 	T        testing.TB
 	Sys      *app.System
-	URL      string // of its API
+	URL      string // URL of its API
 	Database string
 	Stop     func()
 
 	Home, Abroad string // two workspaces, other than the operator's; in a shared system the test's own
-	domain       string // of the email addresses in a shared system
+	domain       string // domain of the email addresses in a shared system
 }
 
 // Start serves a system on a database of its own until the test ends.

@@ -29,7 +29,7 @@ import (
 type Log struct {
 	Events []event.Stored
 	Key    tlog.Key
-	Seed   []byte // of the key
+	Seed   []byte // seed of the key
 
 	id uuid.UUID
 }

@@ -33,7 +33,7 @@ type Conn struct {
 	in   *bufio.Reader
 	body bytes.Buffer
 
-	timeout time.Duration // of a request
+	timeout time.Duration // timeout of a request
 }
 
 const readBuffer = 16 << 10

@@ -21,7 +21,7 @@ type Machine struct {
 	Cores      int               `json:"cores"`
 	Memory     string            `json:"memory"`
 	System     string            `json:"system"`
-	FileSystem string            `json:"file_system"` // of the cluster's folder
+	FileSystem string            `json:"file_system"` // file system of the cluster's folder
 	Go         string            `json:"go"`
 	Postgres   string            `json:"postgres"`
 	Settings   map[string]string `json:"settings"` // relevant settings of Postgres

@@ -19,7 +19,7 @@ import (
 // Limits measures the limits of the machine with pgbench.
 type Limits struct {
 	Command func(ctx context.Context, name string, args ...string) *exec.Cmd // one of Postgres's programs
-	URL     string                                                           // of a database for pgbench alone
+	URL     string                                                           // URL of a database for pgbench alone
 	Dir     string                                                           // for scripts and logs of transactions
 	Round   time.Duration                                                    // approximate duration of a measurement
 

@@ -146,13 +146,13 @@ func (r *Report) Write(path string) error {
 // Sample is the result of one round.
 type Sample struct {
 	Rate float64       // per second
-	P50  time.Duration // of one request
+	P50  time.Duration // median time of one request
 	P99  time.Duration
 
-	OddP99 time.Duration // of one request of every second client, if those have other requests
+	OddP99 time.Duration // time of every second client's requests, if those have other requests
 
 	Requests  int
-	Processor time.Duration // of one request, if it was measured
+	Processor time.Duration // processor time of one request, if it was measured
 }
 
 // SampleOf returns the sample of a round of requests.

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	timeout  = 2 * time.Minute       // of a condition
+	timeout  = 2 * time.Minute       // timeout of a condition
 	interval = 20 * time.Millisecond // between two checks of the page
 )
 

@@ -26,7 +26,7 @@ var ErrDied = errors.New("the process died here")
 // Act is a running command that stops at every [Pause].
 type Act struct {
 	What string
-	Err  error // of an act that is done
+	Err  error // error of a completed act
 
 	paused chan struct{}
 	lives  chan bool // the result of a pause
@@ -119,7 +119,7 @@ func Orders(run func(choose func(n int) int)) {
 
 // step is a step of an act or, if hears is set, of a node's subscriber.
 type step struct {
-	nth          int // of the act or of the node
+	nth          int // number of the act or of the node
 	hears, reads bool
 }
 

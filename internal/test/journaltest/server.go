@@ -40,7 +40,7 @@ type write struct {
 
 // Server implements [journal.Server].
 type Server struct {
-	MaxBytes int                             // of an append
+	MaxBytes int                             // maximum size of an append
 	Written  func(stream string, events int) // called after each successful append, before the response
 
 	mu      sync.Mutex

@@ -17,7 +17,7 @@ import (
 // Request is a client's request.
 type Request struct {
 	Path           string
-	Key            string // of the Authorization header
+	Key            string // key in the Authorization header
 	Model          string `json:"model"`
 	Messages       []Message
 	Tools          []json.RawMessage `json:"tools"`

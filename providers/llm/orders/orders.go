@@ -30,7 +30,7 @@ const (
 	fetchTimeout = 10 * time.Second
 	maxFile      = 16 << 20
 	maxText      = 16_000 // bytes that a model gets
-	maxDigits    = 20     // of a number
+	maxDigits    = 20     // digits of a number
 )
 
 const rules = `You read orders for a jewelry workshop in India from chat messages in English, Hindi, Gujarati or a mix.
