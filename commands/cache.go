@@ -121,7 +121,7 @@ func (c *cache) feed(batch eventstore.Batch) {
 	}
 }
 
-// newest returns the newest event up to which the states are; the zero value: none.
+// newest returns the newest event that the states include; the zero value: none.
 func (c *cache) newest() known {
 	c.mu.Lock()
 	defer c.mu.Unlock()

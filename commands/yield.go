@@ -22,7 +22,7 @@ type waiting struct {
 // epoch is the origin of the start times.
 var epoch = time.Now()
 
-// begin records that a request waits; it returns end, which records that it no longer does.
+// begin records the start of a request's wait, and returns a function that records the end.
 func (w *waiting) begin() (end func()) {
 	w.add(1)
 	return func() { w.add(-1) }

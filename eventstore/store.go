@@ -17,20 +17,19 @@ type Store interface {
 	// ID returns the log's permanent, unique id. A copy has the same id only if it replaces the original.
 	ID() uuid.UUID
 
-	// Append writes all events of a transaction, adjacent and in order, or none of them. It does so if all of its
-	// expectations hold. When it returns nil, the events are on disk. A transaction without writes only confirms that its
-	// checks hold at the returned position.
+	// Append writes all events of a transaction, adjacent and in order, if all of its expectations hold. Otherwise it writes none. When it
+	// returns nil, the events are on disk. A transaction without writes only confirms that its checks hold at the returned position.
 	//
-	// It returns [WrongRevision] if an expectation does not hold; ErrBadEvent for a transaction that no log accepts; ErrUnavailable if the
-	// log was unreachable and nothing was appended; ErrInDoubt if the connection was lost and the outcome is unknown.
+	// It returns [WrongRevision] if an expectation does not hold; ErrBadEvent for a transaction that no log accepts; ErrUnavailable if the log
+	// was unreachable and nothing was appended; ErrInDoubt if the connection was lost and the outcome is unknown.
 	//
-	// A retry with the same event ids and expectations, however late, returns the first outcome and appends nothing. Ids of version 7 are
-	// made for one call, so Replayed may be false for a retry with them.
+	// A retry with the same event ids and expectations, however late, returns the first outcome and appends nothing. Ids of version 7 are made
+	// for one call, so Replayed may be false for a retry with them.
 	Append(ctx context.Context, t Transaction) (Appended, error)
 
-	// AppendEach appends transactions in as few round trips as the log allows. Each succeeds or fails independently. Results are in the
-	// order of the transactions. So are their events in the log if expectations are exact, but a large transaction may come after those of
-	// other streams. Replayed may be false for a retry.
+	// AppendEach appends transactions in as few round trips as the log allows. Each succeeds or fails independently. Results are in the order
+	// of the transactions. If expectations are exact, the events in the log have the same order, except that a large transaction may follow
+	// later ones to other streams. Replayed may be false for a retry.
 	AppendEach(ctx context.Context, all []Transaction) []Result
 
 	// ReadStream yields a stream's events from a revision on: oldest first, or newest first if backwards. It yields
@@ -66,8 +65,8 @@ type DelayedSubscriber interface {
 
 // FilteredReader is a store that can leave out events which a reader does not need.
 type FilteredReader interface {
-	// ReadExcluding is ReadAll forwards, up to a position that is included. It may leave out events of the types in without. It always
-	// yields the event at that position, and now and then another excluded one, as progress.
+	// ReadExcluding is ReadAll forwards, up to a position that is included. It may leave out events of the types in without. It always yields
+	// the event at that position. It sometimes yields an excluded event, to report progress.
 	ReadExcluding(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error]
 }
 

@@ -46,12 +46,12 @@ type Backlog struct {
 	Now      func() time.Time
 	Most     time.Duration // 0: 5 seconds
 
-	mu      sync.Mutex
-	asked   bool // there was a write since the last measurement
-	asks    signal.Signal
-	slow    []string // projections for which writes briefly wait
-	late    []string // projections slower than the writes
-	changed signal.Signal
+	mu       sync.Mutex
+	asked    bool // there was a write since the last measurement
+	requests signal.Signal
+	slow     []string // projections for which writes briefly wait
+	late     []string // projections slower than the writes
+	changed  signal.Signal
 
 	marks []mark // times of the log's heads
 	moved map[string]mark
@@ -69,13 +69,13 @@ func (b *Backlog) Run(ctx context.Context) error {
 		waiting bool
 	)
 	for {
-		asks := b.asks.Wait()
+		requests := b.requests.Wait()
 		if b.wasAsked() {
 			until = b.Now().Add(asksTimeout)
 		}
 		var again <-chan time.Time
 		if waiting || b.Now().Before(until) {
-			asks, again = nil, time.After(measureInterval)
+			requests, again = nil, time.After(measureInterval)
 			if head, err := b.Store.Head(ctx); err == nil { // without a log there are no writes
 				waiting = b.measure(head, b.Now())
 			}
@@ -83,7 +83,7 @@ func (b *Backlog) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-asks:
+		case <-requests:
 		case <-again:
 		}
 	}
@@ -153,7 +153,7 @@ func (b *Backlog) Admit(ctx context.Context, projection string) error {
 		b.mu.Lock()
 		if !b.asked {
 			b.asked = true
-			b.asks.Notify()
+			b.requests.Notify()
 		}
 		if !slices.Contains(b.late, projection) && (paced || !slices.Contains(b.slow, projection)) {
 			b.mu.Unlock()

@@ -170,7 +170,7 @@ func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 		case now.Status == differs && !now.Accepted && !b.Stay:
 			return fmt.Errorf("build %s: %w", g.Name, ErrDiffers)
 		}
-		b.tell(now)
+		b.reportProgress(now)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -179,7 +179,7 @@ func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 	}
 }
 
-func (b Build) tell(g generation) {
+func (b Build) reportProgress(g generation) {
 	if b.Progress == nil {
 		return
 	}
@@ -305,7 +305,7 @@ func (b Build) enter(ctx context.Context, db querier, s *session, phase string) 
 	if err == nil {
 		s.g.Status = phase
 		b.Log.Debug("build entered a phase", "projection", s.g.Name, "generation", s.g.Generation, "phase", phase, "position", s.g.Position)
-		b.tell(s.g)
+		b.reportProgress(s.g)
 	}
 	return err
 }
@@ -451,7 +451,7 @@ func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) e
 			if err := applyFinding(ctx, s, s.conn, d); err != nil {
 				return err
 			}
-			b.tell(s.g)
+			b.reportProgress(s.g)
 		}
 		if err != nil {
 			return err

@@ -184,12 +184,12 @@ func compareTable(ctx context.Context, tx pgx.Tx, name, live, fresh string) (d D
 	// No column may have the name _l or _n, because the name would then refer to the column.
 	replace := strings.NewReplacer("LIVE", live, "FRESH", fresh)
 	found, _ := tx.Query(ctx, replace.Replace(`
-		with odd as materialized (
+		with different as materialized (
 			select '`+inLive+`' as place, r from (select _l::text as r from LIVE _l except all select _n::text from FRESH _n) l
 			union all
 			select '`+inLog+`', r from (select _n::text as r from FRESH _n except all select _l::text from LIVE _l) n
-		), first as (select place, r from odd order by r, place limit $1)
-		select f.place, (select count(*) from odd), coalesce(
+		), first as (select place, r from different order by r, place limit $1)
+		select f.place, (select count(*) from different), coalesce(
 			(select to_json(_l)::text from LIVE _l where _l::text = f.r limit 1), (select to_json(_n)::text from FRESH _n where _n::text = f.r `+
 		`limit 1))
 		from first f order by f.r, f.place`), maxShown)

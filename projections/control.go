@@ -36,7 +36,7 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 			select {
 			case <-watching.Done():
 				return
-			case <-time.After(tellInterval):
+			case <-time.After(progressInterval):
 			}
 			if c.conn == nil || c.conn.IsClosed() {
 				conn, err := connect(watching, b.Config, b.Projection)
@@ -107,7 +107,7 @@ func (c *control) wait(ctx context.Context, events int) error {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(tellInterval):
+			case <-time.After(progressInterval):
 			}
 		}
 		limiter := c.limiter.Load()

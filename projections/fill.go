@@ -26,8 +26,8 @@ const (
 	// readAhead is the number of batches that are read and decoded while one is folded.
 	readAhead = 1
 
-	// tellInterval is the interval at which a fill records its progress and checks for orders.
-	tellInterval = 200 * time.Millisecond
+	// progressInterval is the interval at which a fill records its progress and checks for orders.
+	progressInterval = 200 * time.Millisecond
 )
 
 // fill folds the log up to a position, in parallel parts. Each part records its position in each batch's transaction, so a resumed fill
@@ -67,9 +67,9 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 			return err
 		}
 	}
-	telling, stop := context.WithCancel(ctx)
-	var told sync.WaitGroup
-	told.Go(func() { b.tellOf(telling, s, parts) })
+	reporting, stop := context.WithCancel(ctx)
+	var reported sync.WaitGroup
+	reported.Go(func() { b.reportFill(reporting, s, parts) })
 	group, together := errgroup.WithContext(ctx)
 	for _, p := range parts {
 		p.resumed = resumed
@@ -93,7 +93,7 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 	})
 	err = group.Wait()
 	stop()
-	told.Wait()
+	reported.Wait()
 	if err != nil {
 		return err
 	}
@@ -319,14 +319,14 @@ func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
 	return nil
 }
 
-// tellOf records the progress of the parts until ctx ends.
-func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
+// reportFill records the progress of the parts until ctx ends.
+func (b Build) reportFill(ctx context.Context, s *session, parts []*part) {
 	measured := pace{now: b.Now, rate: s.g.Rate}
 	for before := least(parts); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(tellInterval):
+		case <-time.After(progressInterval):
 		}
 		now := s.g
 		now.Position = least(parts)
@@ -336,7 +336,7 @@ func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 		if err != nil {
 			return // the parts get the same error
 		}
-		b.tell(now)
+		b.reportProgress(now)
 	}
 }
 

@@ -252,7 +252,7 @@ func TestDifferencesOutliveTheProcess(t *testing.T) {
 	two := r.serve(t, p)
 	r.add(t, "Bee")
 	soon(t, "the build follows the log", func() bool { return r.position(t, p) == 2 })
-	require.Never(t, func() bool { return r.live(t, p).Generation != 1 }, 2*tellInterval, tellInterval/2)
+	require.Never(t, func() bool { return r.live(t, p).Generation != 1 }, 2*progressInterval, progressInterval/2)
 	two.stop()
 	require.NoError(t, Accept(t.Context(), r.pool, p))
 	r.serve(t, p)

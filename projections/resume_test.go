@@ -249,12 +249,12 @@ func TestBuildIsPausedAndResumed(t *testing.T) {
 	var at event.Position
 	soon(t, "the build is paused", func() bool {
 		before := at
-		time.Sleep(8 * tellInterval) // the absence of progress has no signal
+		time.Sleep(8 * progressInterval) // the absence of progress has no signal
 		at = r.position(t, p)
 		return at == before
 	})
 	require.Less(t, at, r.head(t))
-	require.Never(t, func() bool { return r.position(t, p) != at }, 3*tellInterval, tellInterval/4)
+	require.Never(t, func() bool { return r.position(t, p) != at }, 3*progressInterval, progressInterval/4)
 	require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
 	require.NoError(t, Resume(t.Context(), r.pool, p))
 	r.goesLive(t, p, 1)

@@ -47,8 +47,8 @@ type Runner struct {
 	again   map[string]context.CancelFunc // functions that make a follower read its checkpoint again
 	demands map[string]*demand
 
-	asked chan struct{} // wakes MaintainGenerations
-	asks  positionRequests
+	asked    chan struct{} // wakes MaintainGenerations
+	requests positionRequests
 }
 
 // Status is this process's state of a projection.
@@ -69,7 +69,7 @@ func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Ru
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
 		status: map[string]*Status{}, moves: map[string]*signal.Signal{}, again: map[string]context.CancelFunc{},
-		asked: make(chan struct{}, 1), demands: map[string]*demand{}, asks: newAsks(),
+		asked: make(chan struct{}, 1), demands: map[string]*demand{}, requests: newPositionRequests(),
 	}
 }
 

@@ -273,7 +273,7 @@ func (d *decoded) reach(events []event.Stored) {
 
 // apply folds a batch and moves the checkpoint in one transaction.
 func (s *session) apply(ctx context.Context, d decoded) error {
-	if d.len() == 0 && !s.g.incomplete() { // most events concern other projections
+	if d.len() == 0 && !s.g.incomplete() { // most events belong to other projections
 		s.g.Rate = s.pace.after(0)
 		err := s.checkpoint(ctx, s.conn, d.upTo, d.last)
 		if err == nil {

@@ -126,7 +126,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 		for following.Err() == nil && !until() {
 			select {
 			case <-following.Done():
-			case <-time.After(tellInterval):
+			case <-time.After(progressInterval):
 			}
 		}
 		stop()

@@ -228,16 +228,16 @@ func (j *Jobs) Run(ctx context.Context) error {
 	events, unsubscribe := j.client.Subscribe(
 		river.EventKindJobCompleted, river.EventKindJobFailed, river.EventKindJobCancelled, river.EventKindJobSnoozed,
 		river.EventKindJobInterrupted)
-	told := make(chan struct{})
+	logged := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(logged)
 		for e := range events {
-			j.tell(e)
+			j.logEnd(e)
 		}
 	}()
 	defer func() {
 		unsubscribe()
-		<-told
+		<-logged
 	}()
 	if err := j.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the workers: %w", err)

@@ -30,8 +30,8 @@ func newMetrics() *metrics {
 	}, []string{"kind", "outcome"})}
 }
 
-// tell logs and counts the end of an attempt.
-func (j *Jobs) tell(e *river.Event) {
+// logEnd logs and counts the end of an attempt.
+func (j *Jobs) logEnd(e *river.Event) {
 	log := j.log.With("job", e.Job.ID, "kind", e.Job.Kind, "attempt", e.Job.Attempt, "event", eventOf(e.Job.EncodedArgs))
 	var outcome string
 	switch e.Kind {
@@ -116,7 +116,7 @@ func (w waiting) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// quiet lowers River's own messages of success to debug; tell logs the outcome of jobs.
+// quiet lowers River's own messages of success to debug; logEnd logs the outcome of jobs.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {

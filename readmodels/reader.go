@@ -281,19 +281,19 @@ func (r *Reader) statement(ctx context.Context, names []string, generations []in
 
 // state is the state of projections and of the log.
 type state struct {
-	position event.Position // lowest position of the projections
-	head     event.Position // head of the log
-	stands   standing       // worst state of the projections
-	live     int            // number of live generations
+	position event.Position  // lowest position of the projections
+	head     event.Position  // head of the log
+	worst    projectionState // worst state of the projections
+	live     int             // number of live generations
 }
 
-// standing describes the progress of a projection.
-type standing int
+// projectionState describes the progress of a projection.
+type projectionState int
 
 const (
-	goesOn     standing = iota
-	standsIdle          // paused, or parked at an event
-	standsLost          // parked, because it was built from another log
+	isRunning projectionState = iota
+	isStopped                 // paused, or parked at an event
+	isForeign                 // parked, because it was built from another log
 )
 
 const headSQL = `select position from log.event order by position desc limit 1`
@@ -313,11 +313,11 @@ func stateSQL(names []string, generations []int) string {
 // scan reads the records of stateSQL.
 func (s *state) scan(rows pgx.Rows) error {
 	var one state
-	_, err := pgx.ForEachRow(rows, []any{&one.position, &s.head, &one.stands}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&one.position, &s.head, &one.worst}, func() error {
 		if s.live == 0 {
 			s.position = one.position
 		}
-		s.position, s.stands = min(s.position, one.position), max(s.stands, one.stands)
+		s.position, s.worst = min(s.position, one.position), max(s.worst, one.worst)
 		s.live++
 		return nil
 	})

@@ -57,8 +57,8 @@ func (w *wait) settle(s state, projections int) (stale bool, err error) {
 	switch {
 	case s.position > s.head: // the projection is of another log, or the log has lost its last events
 		return true, nil
-	case s.position >= w.least, s.stands != goesOn && w.needed <= s.position:
-		return s.position < w.least || s.stands == standsLost, nil
+	case s.position >= w.least, s.worst != isRunning && w.needed <= s.position:
+		return s.position < w.least || s.worst == isForeign, nil
 	case w.over() && s.position < w.needed:
 		return false, ErrPositionTimeout
 	case w.over():
@@ -133,7 +133,7 @@ func (r *Reader) await(ctx context.Context, names []string, generations []int, w
 				if err != nil {
 					return err
 				}
-				if at = s.position; s.live == 0 || s.stands != goesOn && at >= w.needed {
+				if at = s.position; s.live == 0 || s.worst != isRunning && at >= w.needed {
 					break
 				}
 			}

@@ -29,8 +29,8 @@ import (
 type benchCommand struct {
 	Bahi    string        `default:"bin/bahi" placeholder:"FILE" help:"The program to measure."`
 	JSON    string        `placeholder:"FILE" help:"Write the figures to this file as JSON."`
-	Quick   bool          `help:"Short rounds and few rows: rough."`
-	Only    []string      `placeholder:"NAME" enum:"${scenarios}" help:"Measure only these scenarios. Of ${about}."`
+	Quick   bool          `help:"Short rounds and few rows, for rough figures."`
+	Only    []string      `placeholder:"NAME" enum:"${scenarios}" help:"Measure only these scenarios. All: ${about}."`
 	Rows    int           `placeholder:"N" help:"Events of the log to rebuild. 1000000, with --quick 50000."`
 	Round   time.Duration `placeholder:"TIME" help:"Duration of a round. 1s, with --quick 500ms."`
 	Rounds  int           `placeholder:"N" help:"Number of rounds, whose median counts. 9, with --quick 3."`
@@ -190,7 +190,7 @@ func execute(ctx context.Context, url, sql string) error {
 	return err
 }
 
-// onDatabase opens a system in this process on a database, without projections that follow.
+// onDatabase opens a system in this process on a database, without running projections.
 func (b *benchmark) onDatabase(ctx context.Context, url string, use func(*app.System) error) error {
 	s := b.settings(url)
 	sys, err := s.Open(ctx, false)

@@ -49,7 +49,7 @@ func queue[S any](ctx context.Context, m *logMaker, kind *event.Kind[S], id int6
 	return m.flush(ctx)
 }
 
-// flush appends what is queued.
+// flush appends the queued events.
 func (m *logMaker) flush(ctx context.Context) error {
 	for _, r := range m.store.AppendEach(ctx, m.waiting) {
 		if r.Err != nil {

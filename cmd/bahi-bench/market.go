@@ -79,9 +79,9 @@ func (b *benchmark) catalog(ctx context.Context, s *server) error {
 	if err != nil {
 		return err
 	}
-	path, told := "/api/v1/catalog/bulk?company_id="+companies[0].String(), fmt.Sprintf(`"created":%d,"failed":0`, rows)
+	path, expected := "/api/v1/catalog/bulk?company_id="+companies[0].String(), fmt.Sprintf(`"created":%d,"failed":0`, rows)
 	return b.compare(ctx, "excelize alone", timed(rows, func() error { return readAlone(file) }),
-		timed(rows, func() error { return s.upload(ctx, path, operatorKey, "catalog.xlsx", file, told) }),
+		timed(rows, func() error { return s.upload(ctx, path, operatorKey, "catalog.xlsx", file, expected) }),
 		figure{
 			name: "import", title: fmt.Sprintf("import of an XLSX of %d products", rows), number: bench.Rate, unit: "rows/s",
 			goal: bench.AtLeast(0.3),

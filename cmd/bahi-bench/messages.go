@@ -33,8 +33,8 @@ func phone(prefix, i int) string { return fmt.Sprintf("98%02d%05d1", prefix, i) 
 
 // importContacts imports new contacts.
 func (s *server) importContacts(ctx context.Context, key string, prefix, count int) error {
-	told := fmt.Sprintf(`"created":%d,"failed":0`, count)
-	return s.upload(ctx, "/api/contacts/import", key, "contacts.csv", contactsFile(prefix, count), told)
+	expected := fmt.Sprintf(`"created":%d,"failed":0`, count)
+	return s.upload(ctx, "/api/contacts/import", key, "contacts.csv", contactsFile(prefix, count), expected)
 }
 
 // contacts measures imports of contacts, and posts of rows in another workspace at the same time.

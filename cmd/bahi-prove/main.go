@@ -22,7 +22,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	var c struct {
-		Histories histories `cmd:"" help:"Record what clients see while faults happen, and check it with porcupine."`
+		Histories histories `cmd:"" help:"Record the requests of clients during faults, and check the history with porcupine."`
 	}
 	k := kong.Parse(&c, kong.Name("bahi-prove"), kong.Description("Check bahi's promises while processes and connections fail."),
 		kong.UsageOnError())
@@ -38,8 +38,8 @@ type histories struct {
 	Length  time.Duration `default:"60s" help:"Length of a history."`
 	Seed    uint64        `default:"1" help:"First seed."`
 	Nodes   int           `default:"1" enum:"1,3" help:"Number of nodes on one database: 1 or 3."`
-	Log     string        `default:"postgres" enum:"postgres,journal" help:"Where the log is: postgres, or journal for one in EventStoreDB's protocol, too."`
-	Faults  []string      `default:"kill,stop,pgkill,pgstop,cut,slow,clock" help:"Faults that happen; \"none\": none."`
+	Log     string        `default:"postgres" enum:"postgres,journal" help:"Storage of the log: postgres, or journal for Postgres and a journal in EventStoreDB's protocol."`
+	Faults  []string      `default:"kill,stop,pgkill,pgstop,cut,slow,clock" help:"Faults to inject; \"none\": none."`
 	Clients int           `default:"6" help:"Number of clients."`
 	Bahi    string        `help:"Path of the program. Without it, the program is built."`
 	Out     string        `help:"Folder of histories, pictures and outputs. Without it, a temporary one, which is kept if a history is refused."`
@@ -61,7 +61,7 @@ func (h *histories) Run(ctx context.Context) (err error) {
 		}
 	}
 	if h.Bahi != "" && slices.Contains(h.Faults, "clock") {
-		return errors.New("clock: a program of --bahi has a clock that cannot be made wrong; leave --bahi out")
+		return errors.New("clock: the clock of the program in --bahi cannot be changed; omit --bahi")
 	}
 	if h.Bahi == "" {
 		if h.Bahi, err = history.Build(ctx, h.Out); err != nil {

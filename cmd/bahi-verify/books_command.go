@@ -21,7 +21,7 @@ import (
 type booksCommand struct {
 	Archive string         `arg:"" help:"The archive: its folder, or a zip or tar file of it."`
 	AsOf    string         `name:"as-of" placeholder:"DAY" help:"Only rows dated up to this day."`
-	KnownAt event.Position `placeholder:"POSITION" help:"Only what was recorded up to this position of the log."`
+	KnownAt event.Position `placeholder:"POSITION" help:"Only events up to this position of the log."`
 	Compare string         `placeholder:"FILE" type:"existingfile" help:"Compare with a file of bahi books export, at its day and position."`
 	Rows    bool           `help:"Print each row too, as bahi books export does."`
 	JSON    bool           `name:"json" help:"Print the result in JSON, with the lines of the books unless they are compared."`

@@ -61,7 +61,7 @@ type examination struct {
 
 	checkpoint      tlog.Checkpoint
 	by              []tlog.Signature
-	account, common []event.Stored // events of the account, and those that concern all
+	account, common []event.Stored // events of the account, and common events of the workspace
 	books           replay.Statement
 }
 
@@ -146,7 +146,7 @@ func (x *examination) entries() *finding {
 		events      []event.Stored
 	}{
 		{tlog.AccountEntry(x.Account), fmt.Sprintf("of account %d", x.Account), x.Entry, x.account},
-		{tlog.CommonEntry(x.Workspace), "that concern all accounts", x.Common, x.common},
+		{tlog.CommonEntry(x.Workspace), "common to all accounts", x.Common, x.common},
 	} {
 		if err := one.entry.Verify(one.name, x.checkpoint.Map); err != nil {
 			return tampered("The entry of the events %s is not in the map of accounts that was signed, or its path was changed: %s.",
@@ -181,7 +181,7 @@ func (x *examination) figures() (found *finding) {
 		return found
 	}
 	if of := x.books.Workspace.String(); of != x.Workspace {
-		return tampered("The account is of the workspace %s, and what concerns all accounts is of %s.", of, printable(x.Workspace))
+		return tampered("The account belongs to the workspace %s, and the common events to %s.", of, printable(x.Workspace))
 	}
 	return differ("the file", x.Stated, x.books)
 }

@@ -11,7 +11,7 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// fold replays the account's events, and those that concern all accounts, up to a position.
+// fold replays the account's events and the common events, up to a position.
 func (x *examination) fold(upTo event.Position, from, to string) (s replay.Statement, found *finding) {
 	first, last := unit.Date(-1<<31), unit.Date(1<<31-1)
 	for _, one := range []struct {

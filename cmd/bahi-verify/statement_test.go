@@ -254,14 +254,14 @@ func (w *workshop) forgeries(t *testing.T) {
 			"TAMPERED. The checkpoint is not as it was signed"},
 		"common entry": {func(s *tlog.Statement) {
 			s.Events[last+1].Data = bytes.Replace(s.Events[last+1].Data, []byte("2024"), []byte("2023"), 1)
-		}, "TAMPERED. An event was changed: the 1 events that concern all accounts"},
+		}, "TAMPERED. An event was changed: the 1 events common to all accounts"},
 		"no common entry": {func(s *tlog.Statement) {
 			s.Events, s.Common = s.Events[:last+1], tlog.StatementEntry{MapPath: s.Common.MapPath}
 		},
-			"TAMPERED. The entry of the events that concern all accounts is not in the map"},
+			"TAMPERED. The entry of the events common to all accounts is not in the map"},
 		"other workspace": {func(s *tlog.Statement) {
 			s.Events, s.Workspace = s.Events[:last+1], uuid.NewString()
-		}, "TAMPERED. The entry of the events that concern all accounts"},
+		}, "TAMPERED. The entry of the events common to all accounts"},
 		"path": {func(s *tlog.Statement) { s.Entry.Hashes[0][3] ^= 1 }, "TAMPERED. The entry of the events of account"},
 	} {
 		forged := whole

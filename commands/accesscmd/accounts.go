@@ -45,8 +45,8 @@ type Accounts struct {
 	Now         func() time.Time
 	Grace       time.Duration // time from the request for deletion to the deletion
 
-	// Guess limits the wrong passwords of an account; nil: no limit. It returns a refusal, or a function that the caller calls after the
-	// check and that takes whether the password was wrong.
+	// Guess limits the wrong passwords of an account; nil: no limit. It returns a refusal, or a function. The caller calls the function after
+	// the check, with true if the password was wrong.
 	Guess func(ctx context.Context, account string) (settle func(wrong bool), err error)
 }
 

@@ -296,11 +296,11 @@ const maxParts = 10
 
 // parts returns the error of a call with parts that cannot be handled.
 func (h *handled) parts() error {
-	told := strings.Join(h.Unread[:min(len(h.Unread), maxParts)], "; ")
+	list := strings.Join(h.Unread[:min(len(h.Unread), maxParts)], "; ")
 	if more := len(h.Unread) - maxParts; more > 0 {
-		told += fmt.Sprintf("; and %d more", more)
+		list += fmt.Sprintf("; and %d more", more)
 	}
-	return errors.New(told)
+	return errors.New(list)
 }
 
 // settle stores the results of the calls, except of those that another process has claimed since. A failed call keeps its body and waits.

@@ -173,7 +173,7 @@ func (p *Periods) unfinished(ctx context.Context, workspace uuid.UUID, through u
 	uploads, err := p.Reads.WaitingKhatas(ctx, workspace)
 	listed := 0
 	for _, upload := range uploads {
-		inside, found := p.concerns(ctx, upload, through, end)
+		inside, found := p.mayHaveRows(ctx, upload, through, end)
 		if err = cmp.Or(err, found); err != nil || listed == maxOpen {
 			break
 		}
@@ -186,9 +186,9 @@ func (p *Periods) unfinished(ctx context.Context, workspace uuid.UUID, through u
 	return open, err
 }
 
-// concerns reports whether an upload may have rows of a period that ends on a day. This is so if the upload or one of its entries is that
-// old, or if the upload is not read yet.
-func (p *Periods) concerns(ctx context.Context, upload khata.Waiting, through unit.Date, end time.Time) (bool, error) {
+// mayHaveRows reports whether an upload may have rows of a period that ends on a day: the upload or one of its entries is that old, or the
+// upload is not read yet.
+func (p *Periods) mayHaveRows(ctx context.Context, upload khata.Waiting, through unit.Date, end time.Time) (bool, error) {
 	if !upload.Read || upload.CreatedAt.Before(end) {
 		return true, nil
 	}

@@ -159,7 +159,7 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 		if err != nil || !before.State.Exists {
 			return cmp.Or(err, error(companycontact.ErrNotFound))
 		}
-		if err := standing(ctx, tx, before.State.Company, member); err != nil {
+		if err := checkCompany(ctx, tx, before.State.Company, member); err != nil {
 			return err
 		}
 		if c.CompanyID.Present() {
@@ -190,8 +190,8 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	return w, err
 }
 
-// standing refuses changes of a deleted company's contact. It does not reveal to non-members that the contact existed.
-func standing(ctx context.Context, tx *commands.Tx, of uuid.UUID, member bool) error {
+// checkCompany refuses changes of a deleted company's contact. It does not reveal to non-members that the contact existed.
+func checkCompany(ctx context.Context, tx *commands.Tx, of uuid.UUID, member bool) error {
 	switch {
 	case of == uuid.Nil:
 		return nil

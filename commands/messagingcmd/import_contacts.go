@@ -173,7 +173,7 @@ type nothing struct{}
 
 func (nothing) Decide(contact.State) ([]event.Event[contact.State], error) { return nil, nil }
 
-// isRefusal reports whether an error concerns a row, not the log.
+// isRefusal reports whether an error is a row's fault, not the log's.
 func isRefusal(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	return ok && f.Kind != fault.Unavailable

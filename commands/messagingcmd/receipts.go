@@ -39,7 +39,7 @@ const receiptsTogether = 500
 
 // Receipts records delivery receipts. It groups them by channel, because networks send about a hundred at once.
 func (f *Messages) Receipts(ctx context.Context, all []DeliveryReceipt) ([]ReceiptResult, error) {
-	heard, of := make([]ReceiptResult, len(all)), map[int64][]int{}
+	results, of := make([]ReceiptResult, len(all)), map[int64][]int{}
 	for i, n := range all {
 		of[n.Channel] = append(of[n.Channel], i)
 	}
@@ -49,16 +49,16 @@ func (f *Messages) Receipts(ctx context.Context, all []DeliveryReceipt) ([]Recei
 			return nil, err
 		}
 		for some := range slices.Chunk(places, receiptsTogether) {
-			if err := f.receipts(ctx, req, all, some, heard); err != nil {
+			if err := f.receipts(ctx, req, all, some, results); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return heard, nil
+	return results, nil
 }
 
 // receipts records the receipts of one channel's messages.
-func (f *Messages) receipts(ctx context.Context, req commands.Request, all []DeliveryReceipt, places []int, heard []ReceiptResult) error {
+func (f *Messages) receipts(ctx context.Context, req commands.Request, all []DeliveryReceipt, places []int, results []ReceiptResult) error {
 	numbers, err := f.numbers(ctx, req.Workspace, all, places)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []Del
 		if l.State.Channel != n.Channel || l.Workspace != req.Workspace {
 			continue
 		}
-		heard[place] = ReceiptResult{Known: true, Subject: l.State.Subject()}
+		results[place] = ReceiptResult{Known: true, Subject: l.State.Subject()}
 		for _, other := range n.IDs {
 			if other != l.State.ProviderID {
 				n.NetworkID = other

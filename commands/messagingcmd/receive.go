@@ -142,11 +142,11 @@ func (f *Messages) reopen(ctx context.Context, tx *commands.Tx, id int64, text s
 	if err != nil {
 		return err
 	}
-	return f.heed(ctx, tx, id, text, at)
+	return f.applyKeyword(ctx, tx, id, text, at)
 }
 
-// heed changes a contact's consent if a text is a keyword.
-func (f *Messages) heed(ctx context.Context, tx *commands.Tx, id int64, text string, at network.Moment) error {
+// applyKeyword changes a contact's consent if a text is a keyword.
+func (f *Messages) applyKeyword(ctx context.Context, tx *commands.Tx, id int64, text string, at network.Moment) error {
 	optIn, is := contact.ConsentKeyword(text)
 	if !is {
 		return nil
@@ -411,8 +411,8 @@ func (f *Messages) setPhone(ctx context.Context, tx *commands.Tx, workspace uuid
 	return phones.Decide(ctx, tx, stream, &r.PhoneKey, contact.Edit{ID: stream, Addresses: r})
 }
 
-// told returns the message in a network's report, and the request for the change. It returns [ErrUnmatched] for an unknown message.
-func (f *Messages) told(ctx context.Context, of int64, providerID string) (id string, req commands.Request, err error) {
+// messageOf returns the message of a network's report, and the request for the change. It returns [ErrUnmatched] for an unknown message.
+func (f *Messages) messageOf(ctx context.Context, of int64, providerID string) (id string, req commands.Request, err error) {
 	_, req, err = f.from(ctx, of)
 	if err != nil {
 		return "", req, err
@@ -427,7 +427,7 @@ func (f *Messages) told(ctx context.Context, of int64, providerID string) (id st
 // Revise records that a person has edited a message, and returns the data subject of its values. It applies consent
 // keywords.
 func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string, at network.Moment) (subject string, err error) {
-	id, req, err := f.told(ctx, of, providerID)
+	id, req, err := f.messageOf(ctx, of, providerID)
 	if err != nil {
 		return "", err
 	}
@@ -438,7 +438,7 @@ func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string
 		}
 		who, err := living(ctx, tx, l.State.Contact)
 		if err == nil {
-			err = f.heed(ctx, tx, who, text, at)
+			err = f.applyKeyword(ctx, tx, who, text, at)
 		}
 		return err
 	})
@@ -447,7 +447,7 @@ func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string
 
 // Revoke records that a person has deleted a message. The message's file is deleted.
 func (f *Messages) Revoke(ctx context.Context, of int64, providerID string, at network.Moment) error {
-	id, req, err := f.told(ctx, of, providerID)
+	id, req, err := f.messageOf(ctx, of, providerID)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (c *OwnCA) load(dir string) error {
 		return errors.New("it is not an ECDSA certificate authority")
 	}
 	if c.now().After(pair.Leaf.NotAfter) {
-		return fmt.Errorf("it expired on %s; move its folder away to have a new one made, and give its ca.crt to the clients",
+		return fmt.Errorf("expired on %s; move its folder away, restart, and give clients the new ca.crt",
 			pair.Leaf.NotAfter.Format(time.DateOnly))
 	}
 	c.ca, c.key = pair.Leaf, key

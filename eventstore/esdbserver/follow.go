@@ -160,7 +160,7 @@ func (f *subscriber) send(batch eventstore.Batch, wanted func(event.Stored) bool
 			}
 		}
 		if f.looked++; f.q.filter != nil && f.looked >= f.q.filter.every {
-			if err := f.tellCheckpoint(e.Position); err != nil {
+			if err := f.sendCheckpoint(e.Position); err != nil {
 				return err
 			}
 		}
@@ -168,8 +168,8 @@ func (f *subscriber) send(batch eventstore.Batch, wanted func(event.Stored) bool
 	return nil
 }
 
-// tellCheckpoint sends the position up to which the log was read, because a client does not see filtered events.
-func (f *subscriber) tellCheckpoint(position event.Position) error {
+// sendCheckpoint sends the position up to which the log was read, because a client does not see filtered events.
+func (f *subscriber) sendCheckpoint(position event.Position) error {
 	f.looked = 0
 	if position <= f.checkpoint {
 		return nil
@@ -196,7 +196,7 @@ func (f *subscriber) reached(ctx context.Context, position event.Position) error
 	}
 	f.live = true
 	if f.q.filter != nil {
-		if err := f.tellCheckpoint(position); err != nil {
+		if err := f.sendCheckpoint(position); err != nil {
 			return err
 		}
 	}

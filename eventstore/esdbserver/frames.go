@@ -43,8 +43,8 @@ type joinedConn struct {
 	left   int    // bytes of the current frame still to be written after its header
 	out    []byte // reused
 
-	known atomic.Bool // a call on this connection had a valid key
-	heard int         // bytes received before that call
+	known    atomic.Bool // a call on this connection had a valid key
+	received int         // bytes received before that call
 }
 
 // maxStranger limits the bytes from an unauthenticated connection. gRPC reads up to maxMessage of each call before the key is checked, so
@@ -56,7 +56,7 @@ const maxStranger = 64 << 20
 func (c *joinedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if !c.known.Load() {
-		if c.heard += n; c.heard > maxStranger {
+		if c.received += n; c.received > maxStranger {
 			return 0, errStranger
 		}
 	}

@@ -478,7 +478,7 @@ func (a *appender) end(ctx context.Context, lost session) error {
 // lookUp sends the results of those appends of a group that are in the log. It returns the appends that it could not look up, and adds
 // those missing from the log to undone.
 func (a *appender) lookUp(ctx context.Context, group, undone []*pending) (rest, _ []*pending, err error) {
-	defer a.tail.heard(0) // subscribers fetch these events from the database
+	defer a.tail.headMoved(0) // subscribers fetch these events from the database
 	for i, p := range group {
 		done, found, err := a.find(ctx, p)
 		switch {

@@ -215,7 +215,7 @@ func (a *appender) level(ctx context.Context) error {
 		return &journalError{err}
 	}
 	a.leveled, a.head = true, uuid.Nil // the window lacks the copied events
-	a.tail.heard(0)
+	a.tail.headMoved(0)
 	return nil
 }
 

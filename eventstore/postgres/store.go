@@ -84,7 +84,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p timeouts,
 		s.running.Go(func() { watchJournal(ctx, j, log) })
 	}
 	s.running.Go(func() { s.appender.run() })
-	s.running.Go(func() { tell(ctx, pool, s.tail, s.appender.done, log) })
+	s.running.Go(func() { sendNotices(ctx, pool, s.tail, s.appender.done, log) })
 	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), p, s.tail, log, s.level) })
 	return s, nil
 }
@@ -390,7 +390,7 @@ func (s *Store) look(ctx context.Context, limit *int, at event.Position, id uuid
 	if at >= eventstore.End { // position 0 never has an event
 		return nil, false, nil
 	}
-	told, newest := s.tail.told(), event.Position(0)
+	announced, newest := s.tail.announced(), event.Position(0)
 	*limit = max(*limit, 2) // one for the event at the position
 	if batch, more, err = s.read(ctx, limit, followed, int64(at)); err != nil {
 		return nil, false, fmt.Errorf("read the log from %d: %w", at, err)
@@ -398,7 +398,7 @@ func (s *Store) look(ctx context.Context, limit *int, at event.Position, id uuid
 	if n := len(batch); n > 0 {
 		newest = batch[n-1].Position
 	}
-	if !more && newest < told { // a notice announced more: this server lags behind the one that sent it
+	if !more && newest < announced { // a notice announced more: this server lags behind the one that sent it
 		s.tail.reset()
 	}
 	if at == 0 {

@@ -155,8 +155,8 @@ func (t *tail) shrink() {
 
 func size(e event.Stored) int { return len(e.Data) + len(e.Meta) }
 
-// heard records that the log has grown to head; 0 means that the new head is unknown.
-func (t *tail) heard(head event.Position) {
+// headMoved records that the log has grown to head; 0 means that the new head is unknown.
+func (t *tail) headMoved(head event.Position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if head == 0 {
@@ -202,8 +202,8 @@ func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool
 	return nil, false
 }
 
-// told returns the last position that a notice announced.
-func (t *tail) told() event.Position {
+// announced returns the last position that a notice announced.
+func (t *tail) announced() event.Position {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.head
@@ -255,7 +255,7 @@ func listenOnce(ctx context.Context, config *pgx.ConnConfig, p timeouts, t *tail
 		cancel()
 		switch {
 		case err == nil:
-			t.heard(parsePosition(notice.Payload))
+			t.headMoved(parsePosition(notice.Payload))
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case timedOut && !conn.IsClosed():
@@ -283,9 +283,9 @@ func poll(ctx context.Context, conn *pgx.Conn, p timeouts, t *tail, known logEnd
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return end, err
 	}
-	if end != known || end.position != t.told() {
-		t.heard(0)
-		t.heard(end.position)
+	if end != known || end.position != t.announced() {
+		t.headMoved(0)
+		t.headMoved(end.position)
 	}
 	return end, nil
 }
@@ -301,23 +301,23 @@ func parsePosition(text string) (p event.Position) {
 	return p
 }
 
-// tellInterval limits the notices under load; each wakes every process.
-const tellInterval = 5 * time.Millisecond
+// noticeInterval limits the notices under load; each wakes every process.
+const noticeInterval = 5 * time.Millisecond
 
-// tell notifies other processes of this process's appends, until done is closed. The append's transaction does not include the notice: that
-// would slow the commit, and a lost notice only costs time.
-func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}, log *slog.Logger) {
-	var told event.Position
+// sendNotices notifies the other processes of this process's appends, until done is closed. The append's transaction does not include the
+// notice: that would slow the commit, and a lost notice only costs time.
+func sendNotices(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}, log *slog.Logger) {
+	var sent event.Position
 	news := func(ctx context.Context) {
 		own := t.appended()
-		if own == 0 || own == told {
+		if own == 0 || own == sent {
 			return
 		}
 		if _, err := pool.Exec(ctx, `select pg_notify($1, $2)`, channel, strconv.FormatUint(uint64(own), 10)); err != nil {
 			log.Debug("notifying other processes of new events failed", "error", err)
 			return
 		}
-		told = own
+		sent = own
 	}
 	for ctx.Err() == nil {
 		changed := t.changed()
@@ -328,7 +328,7 @@ func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(tellInterval):
+		case <-time.After(noticeInterval):
 		}
 	}
 	<-done

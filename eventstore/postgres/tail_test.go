@@ -69,12 +69,12 @@ func TestTailNeverSkips(t *testing.T) {
 				unheard = true
 			},
 			"its notice arrives": func(*rapid.T) {
-				tail.heard(event.Position(len(log)))
+				tail.headMoved(event.Position(len(log)))
 				unheard = false
 			},
-			"an old notice arrives": func(*rapid.T) { tail.heard(event.Position(rapid.IntRange(1, len(log)+1).Draw(t, "head")) - 1) },
+			"an old notice arrives": func(*rapid.T) { tail.headMoved(event.Position(rapid.IntRange(1, len(log)+1).Draw(t, "head")) - 1) },
 			"the head is unknown": func(*rapid.T) {
-				tail.heard(0)
+				tail.headMoved(0)
 				unheard = false
 			},
 			"memory runs out": func(*rapid.T) {
@@ -117,9 +117,9 @@ func TestAPollWakesFollowersOnlyIfTheLogEndsElsewhere(t *testing.T) {
 	wakes("an empty log", false)
 	must(t, s, "first-1", makes(3)...)
 	wakes("new events", true)
-	require.EqualValues(t, 3, of.told())
+	require.EqualValues(t, 3, of.announced())
 	wakes("the same end", false)
-	of.heard(5)
+	of.headMoved(5)
 	wakes("a notice of events that are not there", true)
 	of.head = 3
 	_, err = conn.Exec(t.Context(), `update log.event set id = gen_random_uuid() where position = 3`)
@@ -262,8 +262,8 @@ func TestWaitersAreWokenByWhatMayNotWait(t *testing.T) {
 	require.True(t, isAwake(patient), "with an event that may not wait, the others are delivered too")
 
 	for name, change := range map[string]func(){
-		"another process appended":    func() { tail.heard(9) },
-		"the head is not known":       func() { tail.heard(0) },
+		"another process appended":    func() { tail.headMoved(9) },
+		"the head is not known":       func() { tail.headMoved(0) },
 		"a connection was lost":       tail.reset,
 		"an event may wait no longer": func() {},
 	} {

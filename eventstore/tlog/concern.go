@@ -22,19 +22,19 @@ var (
 	ofWorkspaces = map[string]bool{"bookslock": true, "period": true}
 )
 
-// AccountEntry and CommonEntry return the names of entries of the map.
+// AccountEntry returns the name of the entry with an account's events.
 func AccountEntry(account int64) string { return "account " + strconv.FormatInt(account, 10) }
 
-// CommonEntry returns the name of the entry with the events that concern all accounts of a workspace.
+// CommonEntry returns the name of the entry with a workspace's common events: those of its lock and its closed periods.
 func CommonEntry(workspace string) string { return "common " + workspace }
 
-// Concern is the entry of the map that an event concerns.
+// Concern is the entry of the map to which an event belongs.
 type Concern struct {
 	Entry string // "": that of the row's first event, or none without a row
 	Row   string // stream of a row; "": it is no row's event
 }
 
-// ConcernOf returns the entry that an event concerns; the zero Concern for most events.
+// ConcernOf returns the entry of an event; the zero Concern for most events.
 func ConcernOf(e *event.Stored) (c Concern) {
 	category, id := event.SplitStream(e.Stream)
 	switch begins := ofRows[category]; {

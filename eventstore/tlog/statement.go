@@ -32,7 +32,7 @@ type Statement struct {
 	Workspace string `json:"workspace"`
 	Stated
 	Entry      StatementEntry `json:"entry"`  // entry of the account
-	Common     StatementEntry `json:"common"` // entry of the events that apply to all accounts of the workspace
+	Common     StatementEntry `json:"common"` // entry of the workspace's common events
 	Checkpoint string         `json:"checkpoint"`
 	Events     []event.Stored `json:"-"` // events of the account's entry, then of the common one
 }

@@ -6,11 +6,11 @@ import (
 	"math/bits"
 )
 
-// Tree is the state that a Merkle tree (RFC 6962) needs to grow: the roots of its perfect subtrees, the largest first.
-// Appending costs the same at any size. A copy is a snapshot; the zero value is the empty tree.
+// Tree is the state that a Merkle tree (RFC 6962) needs to grow: the roots of its perfect subtrees, the largest first. Appending costs the
+// same at any size. A copy is a snapshot; the zero value is the empty tree.
 //
-// It is a compact range of transparency-dev/merkle, and tests compare it with theirs. This one has a fixed size and does not allocate,
-// because the verifier appends millions of leaves.
+// It is a compact range as in transparency-dev/merkle, and tests compare the two. This one has a fixed size and does not allocate, because
+// the verifier appends millions of leaves.
 type Tree struct {
 	size  uint64
 	roots [64]Hash // the first bits.OnesCount64(size) are in use

@@ -140,7 +140,7 @@ func RankBundled(kept []RetainedCheckpoint) []RetainedCheckpoint {
 	return kept
 }
 
-// Evidence has what a log is compared with.
+// Evidence has the checkpoints and tiles with which a log is compared.
 type Evidence struct {
 	Kept []RetainedCheckpoint // checkpoints of this log, in any order
 
@@ -152,7 +152,7 @@ type Evidence struct {
 
 // Result is the result of a verification.
 type Result struct {
-	Events  uint64         `json:"events"` // that were read
+	Events  uint64         `json:"events"` // number of events read
 	Last    event.Position `json:"last_position"`
 	Root    Hash           `json:"root"`           // root of the tree over them; not set with a finding
 	Agreed  int            `json:"agreed"`         // number of checkpoints that agree …

@@ -101,7 +101,7 @@ func (c *call) guessed(err error) error {
 	f, refused := errors.AsType[*fault.Error](err)
 	if limit := c.api.limiter.of(GroupRefused); !limit.Off() && refused && f.Kind == fault.Unauthorized {
 		d := c.api.limiter.Guesses.take(c.address())
-		c.tell(GroupRefused, limit, d)
+		c.setLimitHeaders(GroupRefused, limit, d)
 		if !d.Allowed {
 			return c.tooMany(d)
 		}
@@ -148,7 +148,7 @@ func (c *call) limit() error {
 	if limit.Off() {
 		return nil
 	}
-	c.tell(group, limit, d)
+	c.setLimitHeaders(group, limit, d)
 	switch {
 	case d.Allowed:
 	case c.op.Proof:
@@ -185,7 +185,7 @@ func CountFor(ctx context.Context, group, about string) error {
 	if d.Allowed {
 		return nil
 	}
-	c.tell(group, limit, d)
+	c.setLimitHeaders(group, limit, d)
 	return c.tooMany(d)
 }
 
@@ -232,9 +232,9 @@ func tooMany(d ratelimit.Decision) *Problem {
 	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests, after: int(max(1, seconds(d.Next)))}
 }
 
-// tell sets the headers of draft-ietf-httpapi-ratelimit-headers (CONTRACT.md S31): q requests in w seconds are allowed, r of them remain,
-// and another one is allowed in t seconds.
-func (c *call) tell(group string, limit ratelimit.Limit, d ratelimit.Decision) {
+// setLimitHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers (CONTRACT.md S31): q requests in w seconds are allowed, r of
+// them remain, and another one is allowed in t seconds.
+func (c *call) setLimitHeaders(group string, limit ratelimit.Limit, d ratelimit.Decision) {
 	c.Header().Set("RateLimit-Policy", fmt.Sprintf(`%q;q=%d;w=%d`, group, limit.Requests, int64(limit.Per.Seconds())))
 	c.Header().Set("RateLimit", fmt.Sprintf(`%q;r=%d;t=%d`, group, d.Remaining, seconds(d.Next)))
 }

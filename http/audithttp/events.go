@@ -135,8 +135,8 @@ type Passed struct {
 }
 
 const (
-	tellInterval = 10 * time.Second // report progress after so long without an event
-	tellAfter    = 20_000           // or after so many events
+	progressInterval = 10 * time.Second // report progress after so long without an event
+	progressAfter    = 20_000           // or after so many events
 )
 
 func (r *Routes) follow() {
@@ -174,7 +174,7 @@ func (r *Routes) follow() {
 			return nil, readmodels.ErrBeyondHead
 		}
 		return func(ctx context.Context, send func(api.Event) error) error {
-			t := tailing{views: r.Events, filter: f, workspace: workspace, send: send, told: time.Now(), at: after, left: in.Limit}
+			t := tailing{views: r.Events, filter: f, workspace: workspace, send: send, sentAt: time.Now(), at: after, left: in.Limit}
 			from, err := after, error(nil)
 			if after < head {
 				from, err = t.catchUp(ctx, after)
@@ -198,9 +198,9 @@ type tailing struct {
 	send      func(api.Event) error
 	ready     [][]byte // events to send
 
-	told time.Time // time of the last message to the client about a position, which is at
-	at   event.Position
-	left int64 // events until the stream ends; 0: no end
+	sentAt time.Time // time of the last message to the client about a position, which is at
+	at     event.Position
+	left   int64 // events until the stream ends; 0: no end
 }
 
 var errEnough = errors.New("the client has all requested events")
@@ -248,7 +248,7 @@ func (t *tailing) take(ctx context.Context, events []event.Stored) error {
 
 // found writes an event. It returns errEnough after the last requested event.
 func (t *tailing) found(e auditview.Event) error {
-	err := t.tell("event", e.Position, e)
+	err := t.sendAt("event", e.Position, e)
 	if t.left--; err == nil && t.left == 0 {
 		err = errEnough
 	}
@@ -257,14 +257,14 @@ func (t *tailing) found(e auditview.Event) error {
 
 // passed reports progress to the client now and then.
 func (t *tailing) passed(at event.Position) error {
-	if at < t.at+tellAfter && time.Since(t.told) < tellInterval {
+	if at < t.at+progressAfter && time.Since(t.sentAt) < progressInterval {
 		return nil
 	}
-	return t.tell("passed", at, Passed{at})
+	return t.sendAt("passed", at, Passed{at})
 }
 
-func (t *tailing) tell(name string, at event.Position, what any) error {
-	t.told, t.at = time.Now(), at
+func (t *tailing) sendAt(name string, at event.Position, what any) error {
+	t.sentAt, t.at = time.Now(), at
 	text, err := api.EncodeEvent(name, strconv.FormatUint(uint64(at), 10), what)
 	if err == nil {
 		t.ready = append(t.ready, text)

@@ -308,7 +308,7 @@ func (d *drawing) changes(ctx context.Context, take func(auditview.Change) error
 	return nil
 }
 
-// restatements calls take for each closing balance that the changes moved; changes goes first.
+// restatements calls take for each closing balance that the changes have moved. The caller runs changes first.
 func (d *drawing) restatements(ctx context.Context, take func(auditview.Restatement) error) error {
 	return d.moved.Each(ctx, d.at, d.Books, take)
 }

@@ -121,12 +121,14 @@ func (r *Routes) Enquiries() {
 		if err == nil {
 			out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 		}
-		var told commands.Loaded[enquiry.Notifications]
+		var notified commands.Loaded[enquiry.Notifications]
 		if err == nil {
-			told, err = commands.Load(ctx, r.Commands.Fresh(), enquiry.NotificationKind, out.ID)
+			notified, err = commands.Load(ctx, r.Commands.Fresh(), enquiry.NotificationKind, out.ID)
 		}
 		return api.WriteResult(ctx, out, err,
-			func(out marketplacecmd.EnquiryOutcome) marketplaceview.Enquiry { return enquiryShown(out, told.State) })
+			func(out marketplacecmd.EnquiryOutcome) marketplaceview.Enquiry {
+				return enquiryShown(out, notified.State)
+			})
 	})
 }
 
@@ -143,15 +145,15 @@ func sentShown(out marketplacecmd.EnquiryOutcome) marketplaceview.SentEnquiry {
 }
 
 // enquiryShown returns an enquiry after a command, for the company.
-func enquiryShown(out marketplacecmd.EnquiryOutcome, told enquiry.Notifications) marketplaceview.Enquiry {
+func enquiryShown(out marketplacecmd.EnquiryOutcome, notified enquiry.Notifications) marketplaceview.Enquiry {
 	e := marketplaceview.Enquiry{SentEnquiry: sentShown(out), Notes: out.State.Notes.Shown()}
-	if told.Lead != "" {
-		e.CRMLeadID = &told.Lead
+	if notified.Lead != "" {
+		e.CRMLeadID = &notified.Lead
 	}
 	for port, into := range map[enquiry.Port]*marketplaceview.Notification{
 		enquiry.Chat: &e.Notifications.Chat, enquiry.Email: &e.Notifications.Email, enquiry.CRM: &e.Notifications.CRM,
 	} {
-		o, ended := told.Of[port]
+		o, ended := notified.Of[port]
 		switch {
 		case ended:
 			into.Status, into.At = o.Status, o.At

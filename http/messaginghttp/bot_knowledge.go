@@ -132,17 +132,17 @@ func shownPage(out commands.Outcome[botsource.State]) messagingview.BotURL {
 
 // follow sends all sources first, then the changed ones.
 func (r *Routes) follow(ctx context.Context, workspace uuid.UUID, bot int64, send func(api.Event) error) error {
-	told := map[int64]messagingview.Knowledge{}
+	sent := map[int64]messagingview.Knowledge{}
 	for ctx.Err() == nil {
 		all, err := r.Views.Knowledge(ctx, api.At(ctx), workspace, bot)
 		if err != nil {
 			return err
 		}
 		for _, k := range all {
-			if before, known := told[k.ID]; known && before.Status == k.Status && before.ChunkCount == k.ChunkCount {
+			if before, known := sent[k.ID]; known && before.Status == k.Status && before.ChunkCount == k.ChunkCount {
 				continue
 			}
-			told[k.ID] = k
+			sent[k.ID] = k
 			if err := send(api.Event{Data: k}); err != nil {
 				return err
 			}

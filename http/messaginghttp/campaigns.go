@@ -186,14 +186,14 @@ func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int6
 	}
 	look := time.NewTicker(every)
 	defer look.Stop()
-	var told CampaignProgress
+	var last CampaignProgress
 	for {
 		c, err := r.Views.Campaign(ctx, api.At(ctx), workspace, id)
 		if err != nil {
 			return err
 		}
-		if now := (CampaignProgress{Status: c.Status, Reason: c.Reason, Stats: c.Stats}); !reflect.DeepEqual(now, told) {
-			told = now
+		if now := (CampaignProgress{Status: c.Status, Reason: c.Reason, Stats: c.Stats}); !reflect.DeepEqual(now, last) {
+			last = now
 			if err := send(api.Event{Data: now}); err != nil {
 				return err
 			}

@@ -48,22 +48,22 @@ func NewLive(log Log, v *messagingview.Views, files Files) *MessageBroadcaster {
 	return &MessageBroadcaster{log: log, views: v, files: files, topics: map[uuid.UUID]*topic{}}
 }
 
-// told is a message with its encoded form, which is the same for all followers.
-type told struct {
+// encodedMessage is a message with its encoded form, which is the same for all followers.
+type encodedMessage struct {
 	messagingview.Message
 
 	asNew, asChanged []byte
 }
 
 // read returns the messages of a workspace that were added or changed after one position and up to another one.
-func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error) {
+func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]encodedMessage, error) {
 	rows, err := l.views.MessagesSince(ctx, new(readmodels.At).After(at), workspace, after, maxConcurrent)
 	if err == nil {
 		err = link(ctx, l.files, rows)
 	}
-	all := make([]told, len(rows))
+	all := make([]encodedMessage, len(rows))
 	for i, m := range rows {
-		all[i] = told{Message: m}
+		all[i] = encodedMessage{Message: m}
 		id := strconv.FormatUint(uint64(m.Position), 10)
 		if err == nil {
 			all[i].asNew, err = api.EncodeEvent("message", id, LiveMessage{m, m.Contact})
@@ -90,14 +90,14 @@ type news struct {
 
 // part has messages for followers that have received all messages up to a position.
 type part struct {
-	rows []told
+	rows []encodedMessage
 	seen event.Position
 	text []byte // the encoded rows; nil: not encoded yet
 }
 
 // partOf returns the rows after a position.
-func partOf(rows []told, seen event.Position) part {
-	first, _ := slices.BinarySearchFunc(rows, seen+1, func(m told, at event.Position) int { return cmp.Compare(m.Position, at) })
+func partOf(rows []encodedMessage, seen event.Position) part {
+	first, _ := slices.BinarySearchFunc(rows, seen+1, func(m encodedMessage, at event.Position) int { return cmp.Compare(m.Position, at) })
 	return part{rows: rows[first:], seen: seen}
 }
 
@@ -120,9 +120,9 @@ func (p part) encoded() []byte {
 // together is the time for which changes are collected before they are sent to a page.
 const together = 300 * time.Millisecond
 
-// Changed calls tell until ctx ends, each time with the contacts of a workspace that have changed or written. 0 means any contact. The
+// Changed calls notify until ctx ends, each time with the contacts of a workspace that have changed or written. 0 means any contact. The
 // first call has no contacts. Only later changes are reported.
-func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error {
+func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, notify func(contacts []int64) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, t
 				changed[id] = true
 			}
 		case <-soon.C:
-			if err := tell(slices.AppendSeq([]int64{}, maps.Keys(changed))); err != nil {
+			if err := notify(slices.AppendSeq([]int64{}, maps.Keys(changed))); err != nil {
 				return err
 			}
 			clear(changed)
@@ -187,7 +187,7 @@ func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, af
 			waits, after = append(waits, p), p.rows[len(p.rows)-1].Position
 		}
 	}
-	tell := func() (err error) {
+	notify := func() (err error) {
 		if len(waits) > 0 {
 			err = send(waits)
 		}
@@ -200,7 +200,7 @@ func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, af
 			return err
 		}
 		add(part{rows: rows, seen: after})
-		if err := tell(); err != nil {
+		if err := notify(); err != nil {
 			return err
 		}
 		if len(rows) < maxConcurrent {
@@ -220,7 +220,7 @@ func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, af
 					more = false
 				}
 			}
-			if err := tell(); err != nil || !open {
+			if err := notify(); err != nil || !open {
 				return err
 			}
 		}

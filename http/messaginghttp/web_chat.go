@@ -142,7 +142,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 	if err != nil {
 		return err
 	}
-	tell := func(rows []messagingview.Message, known event.Position) error {
+	sendRows := func(rows []messagingview.Message, known event.Position) error {
 		for i, m := range rows {
 			e := api.Event{Data: forVisitor(m)}
 			switch {
@@ -167,7 +167,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 		}
 		rows = slices.DeleteFunc(rows, func(m messagingview.Message) bool { return m.ChannelID != v.Channel || m.Position <= last })
 		slices.Reverse(rows)
-		if err := tell(rows, 0); err != nil {
+		if err := sendRows(rows, 0); err != nil {
 			return err
 		}
 	}
@@ -187,7 +187,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 					theirs = append(theirs, m.Message)
 				}
 			}
-			if err := tell(theirs, p.seen); err != nil {
+			if err := sendRows(theirs, p.seen); err != nil {
 				return err
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 const (
 	lookInterval = 200 * time.Millisecond // interval between reads of the registry: any process may write to it
-	tellInterval = time.Second            // even without a change
+	sendInterval = time.Second            // even without a change
 )
 
 // End is the end of a rebuild.
@@ -44,13 +44,13 @@ func (r *Routes) watch(ctx context.Context, first opsview.Projection, send func(
 	defer look.Stop()
 	var (
 		now  = first
-		told opsview.Build
+		sent opsview.Build
 		at   time.Time
 	)
 	for now.Build != nil && now.Build.Generation == first.Build.Generation {
-		if time.Since(at) >= tellInterval || !reflect.DeepEqual(told, *now.Build) {
-			told, at = *now.Build, time.Now()
-			if err := send(api.Event{Data: told}); err != nil {
+		if time.Since(at) >= sendInterval || !reflect.DeepEqual(sent, *now.Build) {
+			sent, at = *now.Build, time.Now()
+			if err := send(api.Event{Data: sent}); err != nil {
 				return err
 			}
 		}

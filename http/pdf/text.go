@@ -435,7 +435,7 @@ func (l *line) append(r run) {
 	l.runs = append(l.runs, r)
 }
 
-// add adds glyphs after those of the run, in reading order. count is the number of runes before theirs.
+// add adds glyphs after those of the run, in reading order. count is the number of runes before them.
 func (r *run) add(glyphs []glyph, count int) {
 	behind := slices.Clone(glyphs) // the cache owns the original
 	for i := range behind {

@@ -251,11 +251,11 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 			}
 		}
 	}
-	heard, err := k.Receipts(ctx, news)
+	results, err := k.Receipts(ctx, news)
 	if err != nil {
 		return o.Outcome, refused(err)
 	}
-	for n, h := range heard {
+	for n, h := range results {
 		if o.late = o.late || !h.Known; h.Known {
 			o.made[of[n]], o.Subjects = "receipt "+news[n].Status, append(o.Subjects, both(h.Subject)...)
 		}
@@ -285,7 +285,7 @@ func (k *Conversations) ofNotice(c inbox.Call, e chatgateway.Event) bool {
 func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e chatgateway.Event) (made string, err error) {
 	id, err := uuid.Parse(strings.TrimPrefix(e.Callback, enquiry.NoticePrefix))
 	if err != nil {
-		return "", nil //nolint:nilerr // no id of ours
+		return "", nil //nolint:nilerr // not an id of Bahi
 	}
 	return "receipt " + e.Type, k.Notices.Receipt(ctx, id, receipt(e, c))
 }

@@ -109,17 +109,17 @@ func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcom
 	if wrong := lenient.Read(c.Body, &in); wrong != "" {
 		o.Unread = append(o.Unread, wrong)
 	}
-	told, place := in.directEvents, "direct_message_events"
+	sent, place := in.directEvents, "direct_message_events"
 	if in.Data.Type == "dm.received" {
-		told, place = in.Data.Payload, "data.payload."+place
+		sent, place = in.Data.Payload, "data.payload."+place
 	}
 	_, own, err := k.ConsumerSecret(ctx, c.ResourceID)
 	if err != nil {
 		return o.Outcome, err
 	}
 	of, _ := strconv.ParseInt(c.ResourceID, 10, 64) // the proof has found it
-	o.made = make([]string, len(told.Events))
-	for i, part := range told.Events {
+	o.made = make([]string, len(sent.Events))
+	for i, part := range sent.Events {
 		e, at := part.Value, fmt.Sprintf("%s[%d]", place, i)
 		if part.Wrong != "" {
 			o.Unread = append(o.Unread, at+": "+part.Wrong)
@@ -129,7 +129,7 @@ func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcom
 		if from == "" || from == own || from == string(in.For) || e.ID == "" {
 			continue
 		}
-		user := told.Users[from].Value
+		user := sent.Users[from].Value
 		made, subject, err := k.received(ctx, messagingcmd.InboundMessage{
 			Sender:  messagingcmd.Sender{UserID: from, Name: user.Name, Username: user.Screen, Social: true},
 			Channel: of, Type: "text", Text: e.Message.Data.Text, ProviderID: string(e.ID), SentAt: moment(e.Created.Time, c).At,

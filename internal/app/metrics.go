@@ -73,7 +73,7 @@ func (g gauge[T]) desc() *prometheus.Desc {
 	return prometheus.NewDesc("bahi_projection_"+g.name, g.help, []string{"projection"}, nil)
 }
 
-func (g gauge[T]) tell(out chan<- prometheus.Metric, projection string, of T) {
+func (g gauge[T]) gather(out chan<- prometheus.Metric, projection string, of T) {
 	if value := g.of(of); !math.IsNaN(value) {
 		out <- prometheus.MustNewConstMetric(g.desc(), prometheus.GaugeValue, value, projection)
 	}
@@ -107,13 +107,13 @@ func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, p := range all {
 		for _, g := range projectionGauges {
-			g.tell(out, p.Name, p)
+			g.gather(out, p.Name, p)
 		}
 		if p.Build == nil {
 			continue
 		}
 		for _, g := range buildGauges {
-			g.tell(out, p.Name, *p.Build)
+			g.gather(out, p.Name, *p.Build)
 		}
 	}
 }

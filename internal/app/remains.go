@@ -52,7 +52,7 @@ func (r Remains) DeletePictures(ctx context.Context, folder string) error {
 func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 	s := &scrubbing{}
 	config := r.System.Pool.Config().ConnConfig.Copy()
-	config.OnNotice = s.heard
+	config.OnNotice = s.readNotice
 	if s.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
 		return nil, err
 	}
@@ -140,8 +140,8 @@ type scrubbing struct {
 	denied  []string
 }
 
-// heard reads Postgres's notices: for a VACUUM without permission there is only a warning.
-func (s *scrubbing) heard(_ *pgconn.PgConn, n *pgconn.Notice) {
+// readNotice reads Postgres's notices: for a VACUUM without permission there is only a warning.
+func (s *scrubbing) readNotice(_ *pgconn.PgConn, n *pgconn.Notice) {
 	s.skipped = s.skipped || n.SeverityUnlocalized == "WARNING"
 	if n.SeverityUnlocalized == "INFO" { // in every language its detail begins with the number of dead rows that cannot be removed
 		line, _, _ := strings.Cut(n.Detail, "\n")

@@ -58,7 +58,7 @@ func (s *ImportedHistory) Take(e event.Stored) error {
 		s.began = e.At
 	}
 	if e.Stream == audit.Kind.Stream(audit.Log) {
-		if err := s.tell(e); err != nil {
+		if err := s.apply(e); err != nil {
 			return err
 		}
 	}
@@ -78,8 +78,8 @@ func (s *ImportedHistory) Take(e event.Stored) error {
 	return nil
 }
 
-// tell records an event about proofs.
-func (s *ImportedHistory) tell(stored event.Stored) error {
+// apply records an event about proofs.
+func (s *ImportedHistory) apply(stored event.Stored) error {
 	e, err := audit.Kind.Decode(stored)
 	if err != nil {
 		return err

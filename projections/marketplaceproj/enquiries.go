@@ -46,8 +46,8 @@ func moved(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
 		e.StreamID(), e.Revision, e.Meta.Workspace, e.Data.From, e.Data.To, e.At, e.Meta.Actor, e.Meta.Reason)
 }
 
-// told returns the result of a notification in the form for the table.
-func told(status string, at time.Time, why string) map[string]any {
+// outcomeOf returns the result of a notification in the form for the table.
+func outcomeOf(status string, at time.Time, why string) map[string]any {
 	outcome := map[string]any{"status": status, "at": at.UTC(), "error": nil}
 	if why != "" {
 		outcome["error"] = why

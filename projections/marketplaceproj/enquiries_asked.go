@@ -35,10 +35,10 @@ const insertBegun = `
 	from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) n (id, revision, workspace_id, at, actor,
 		reason)`
 
-// tellOn records the results of notifications. It keeps the first lead of the CRM.
-const tellOn = `
-	update enquiry e set notifications = e.notifications || n.told::jsonb, crm_lead_id = coalesce(e.crm_lead_id, nullif(n.lead, ''))
-	from unnest($1::uuid[], $2::text[], $3::text[]) n (id, told, lead) where e.id = n.id`
+// setOutcomes records the results of notifications. It keeps the first lead of the CRM.
+const setOutcomes = `
+	update enquiry e set notifications = e.notifications || n.outcomes::jsonb, crm_lead_id = coalesce(e.crm_lead_id, nullif(n.lead, ''))
+	from unnest($1::uuid[], $2::text[], $3::text[]) n (id, outcomes, lead) where e.id = n.id`
 
 // noticeOn stores the notices that were sent.
 const noticeOn = `
@@ -51,18 +51,18 @@ const noticeOn = `
 
 // asked are the new enquiries of a batch, as columns.
 type asked struct {
-	ids, workspaces, companies         []uuid.UUID
-	products                           []*uuid.UUID
-	positions, revisions               []int64
-	quantities                         []*int64
-	buyers, sources, told, actors, why []string
-	names, emails, phones, messages    []event.Personal
-	spam                               []bool
-	times                              []time.Time
+	ids, workspaces, companies             []uuid.UUID
+	products                               []*uuid.UUID
+	positions, revisions                   []int64
+	quantities                             []*int64
+	buyers, sources, outcomes, actors, why []string
+	names, emails, phones, messages        []event.Personal
+	spam                                   []bool
+	times                                  []time.Time
 }
 
-// tellings are the results of notifications in a batch: the last one for each port of an enquiry.
-type tellings struct {
+// notified are the results of notifications in a batch: the last one for each port of an enquiry.
+type notified struct {
 	ids     []uuid.UUID // in the order of their first events
 	of      map[uuid.UUID]outcomes
 	leads   map[uuid.UUID]string
@@ -80,7 +80,7 @@ type notice struct {
 // take most of Postgres's time.
 func foldAsked(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	var began asked
-	after := tellings{of: map[uuid.UUID]outcomes{}, leads: map[uuid.UUID]string{}, notices: map[notice]enquiry.Notified{}}
+	after := notified{of: map[uuid.UUID]outcomes{}, leads: map[uuid.UUID]string{}, notices: map[notice]enquiry.Notified{}}
 	for _, e := range events {
 		id, err := uuid.Parse(e.StreamID())
 		if err != nil {
@@ -104,14 +104,14 @@ func (a *asked) add(id uuid.UUID, e event.Recorded[any], d enquiry.Sent) {
 	if d.Spam {
 		status = enquiry.Skipped
 	}
-	queued := told(status, e.At, "")
+	queued := outcomeOf(status, e.At, "")
 	a.ids, a.workspaces, a.companies, a.products = append(a.ids, id), append(a.workspaces, e.Meta.Workspace), append(a.companies, d.Company),
 		append(a.products, d.Product)
 	a.positions, a.revisions, a.quantities = append(a.positions, int64(e.Position)), append(a.revisions, e.Revision),
 		append(a.quantities, d.Quantity)
 	a.buyers, a.sources, a.spam, a.times = append(a.buyers, d.Buyer), append(a.sources, d.Source), append(a.spam, d.Spam),
 		append(a.times, e.At)
-	a.told = append(a.told, outcomes{enquiry.Chat: queued, enquiry.Email: queued, enquiry.CRM: queued}.json())
+	a.outcomes = append(a.outcomes, outcomes{enquiry.Chat: queued, enquiry.Email: queued, enquiry.CRM: queued}.json())
 	a.names, a.emails, a.phones, a.messages = append(a.names, d.Name), append(a.emails, d.Email), append(a.phones, d.Phone),
 		append(a.messages, d.Message)
 	a.actors, a.why = append(a.actors, e.Meta.Actor), append(a.why, e.Meta.Reason)
@@ -123,18 +123,18 @@ func (a *asked) write(b *projections.Batch) {
 		return
 	}
 	b.Exec(insertAsked, a.ids, a.positions, a.workspaces, a.companies, a.products, a.buyers, a.names, a.emails, a.phones, a.messages,
-		a.quantities, a.sources, a.spam, a.told,
+		a.quantities, a.sources, a.spam, a.outcomes,
 		a.times, a.revisions)
 	b.Exec(insertBegun, a.ids, a.revisions, a.workspaces, a.times, a.actors, a.why)
 }
 
 // add adds the result of a notification.
-func (t *tellings) add(id uuid.UUID, d enquiry.Notified) {
+func (t *notified) add(id uuid.UUID, d enquiry.Notified) {
 	if t.of[id] == nil {
 		t.of[id] = outcomes{}
 		t.ids = append(t.ids, id)
 	}
-	t.of[id][d.Port] = told(d.Status, d.At, d.Error)
+	t.of[id][d.Port] = outcomeOf(d.Status, d.At, d.Error)
 	if t.leads[id] == "" {
 		t.leads[id] = d.Lead
 	}
@@ -149,7 +149,7 @@ func (t *tellings) add(id uuid.UUID, d enquiry.Notified) {
 }
 
 // write queues the statements.
-func (t *tellings) write(b *projections.Batch) {
+func (t *notified) write(b *projections.Batch) {
 	if len(t.ids) == 0 {
 		return
 	}
@@ -157,7 +157,7 @@ func (t *tellings) write(b *projections.Batch) {
 	for i, id := range t.ids {
 		all[i], leads[i] = t.of[id].json(), t.leads[id]
 	}
-	b.Exec(tellOn, t.ids, all, leads)
+	b.Exec(setOutcomes, t.ids, all, leads)
 	if len(t.sent) == 0 {
 		return
 	}

@@ -66,7 +66,7 @@ type Event struct {
 	ID        string
 	Type      string
 	Created   int64  // in seconds; 0: not reported
-	Customer  string // the provider's id; empty: the event concerns no subscription
+	Customer  string // the provider's id; empty: the event has no subscription
 	Workspace string // workspace that the customer claims to be; empty: none
 	Plan      string // empty: not reported
 	Status    string // status of the subscription after the event; empty: not reported

@@ -63,7 +63,7 @@ func Key(contentType string, body []byte) string {
 	return key
 }
 
-// SenderKey is [Key] within the calls about one number, page or app of ours, because several workspaces share an endpoint.
+// SenderKey is [Key] within the calls about one of our numbers, pages or apps, because several workspaces share an endpoint.
 func SenderKey(contentType string, body []byte) string {
 	key, e := keyed(contentType, body)
 	if key == "" {
@@ -139,8 +139,8 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 	p := in.Payload
 	var content inner
 	if p.Payload != nil {
-		if odd := lenient.Read(p.Payload, &content); odd != "" && slices.Contains(known, p.Type) {
-			wrong = first(wrong, "payload.payload: "+odd)
+		if fault := lenient.Read(p.Payload, &content); fault != "" && slices.Contains(known, p.Type) {
+			wrong = first(wrong, "payload.payload: "+fault)
 		}
 	}
 	if wrong != "" {

@@ -201,8 +201,8 @@ func (c *collected) add(e Event, place string) {
 	c.events = append(c.events, e)
 }
 
-// odd adds an unreadable part.
-func (c *collected) odd(sender, place, wrong string) {
+// unreadablePart adds an unreadable part.
+func (c *collected) unreadablePart(sender, place, wrong string) {
 	if wrong != "" {
 		c.add(Event{Kind: Unread, Sender: sender, Reason: wrong}, place)
 	}
@@ -212,7 +212,7 @@ func (c *collected) odd(sender, place, wrong string) {
 func collect[T any](c *collected, sender, place string, parts lenient.List[T], event func(T) Event) {
 	for i, part := range parts {
 		at := fmt.Sprintf("%s[%d]", place, i)
-		if c.odd(sender, at, part.Wrong); part.Wrong != "" {
+		if c.unreadablePart(sender, at, part.Wrong); part.Wrong != "" {
 			continue
 		}
 		e := event(part.Value)
@@ -229,10 +229,10 @@ func decodeGraph(data []byte) ([]Event, error) {
 	c := &collected{app: string(in.App)}
 	for i, entry := range in.Entry {
 		place := fmt.Sprintf("entry[%d]", i)
-		c.odd(string(entry.Value.ID), place, entry.Wrong)
+		c.unreadablePart(string(entry.Value.ID), place, entry.Wrong)
 		for n, change := range entry.Value.Changes {
 			at := fmt.Sprintf("%s.changes[%d]", place, n)
-			c.odd(string(change.Value.Value.Metadata.Sender), at, change.Wrong)
+			c.unreadablePart(string(change.Value.Value.Metadata.Sender), at, change.Wrong)
 			c.change(string(entry.Value.ID), at+".value", change.Value)
 		}
 		collect(c, "", place+".messaging", entry.Value.Messaging, pageMessage.event)
@@ -246,7 +246,7 @@ func (c *collected) change(account, place string, change graphChange) {
 	v := change.Value
 	sender, known := string(v.Metadata.Sender), len(c.events)
 	for i, part := range v.Contacts {
-		c.odd(sender, fmt.Sprintf("%s.contacts[%d]", place, i), part.Wrong)
+		c.unreadablePart(sender, fmt.Sprintf("%s.contacts[%d]", place, i), part.Wrong)
 		k := part.Value
 		for _, id := range []text{k.WaID, k.UserID} {
 			names[string(id)], users[string(id)] = k.Profile.Name, k.Profile.Username
@@ -261,7 +261,7 @@ func (c *collected) change(account, place string, change graphChange) {
 	})
 	collect(c, sender, place+".statuses", v.Statuses, graphStatus.event)
 	for i, part := range v.Preferences {
-		c.odd(sender, fmt.Sprintf("%s.user_preferences[%d]", place, i), part.Wrong)
+		c.unreadablePart(sender, fmt.Sprintf("%s.user_preferences[%d]", place, i), part.Wrong)
 		if p := part.Value; part.Wrong == "" && (p.Value == "stop" || p.Value == "resume") {
 			e := Event{Kind: Consent, Type: p.Value, UserID: string(p.UserID), At: p.Timestamp.Time, Sender: sender}
 			e.name(string(p.WaID))
@@ -274,7 +274,7 @@ func (c *collected) change(account, place string, change graphChange) {
 	if len(c.events) == known && sender != "" { // its account is known, whatever the rest
 		e := Event{Kind: Other, Sender: sender}
 		for i, part := range v.Errors {
-			if c.odd(sender, fmt.Sprintf("%s.errors[%d]", place, i), part.Wrong); part.Wrong == "" && e.Code == "" {
+			if c.unreadablePart(sender, fmt.Sprintf("%s.errors[%d]", place, i), part.Wrong); part.Wrong == "" && e.Code == "" {
 				e.note([]graphError{part.Value})
 			}
 		}

@@ -13,9 +13,9 @@ import (
 // Read decodes JSON as far as possible. It returns the first unexpected part, or "" if there is none. The text contains no values.
 func Read(data []byte, into any) (wrong string) {
 	err := json.Unmarshal(data, into) // continues after a member of another type
-	if odd, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		kind, _, _ := strings.Cut(odd.Value, " ")
-		return strings.TrimPrefix(odd.Field+": ", ": ") + "unexpected " + kind
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		kind, _, _ := strings.Cut(mismatch.Value, " ")
+		return strings.TrimPrefix(mismatch.Field+": ", ": ") + "unexpected " + kind
 	}
 	if err != nil {
 		return "invalid JSON"

@@ -41,11 +41,11 @@ func (c *Client) failure(status int, body []byte, err error) error {
 		return &Error{Why: "did not respond", Down: true}
 	case status >= http.StatusMultipleChoices:
 		e := &Error{Why: "refused", Status: status, Down: status >= http.StatusInternalServerError || status == http.StatusTooManyRequests}
-		var told struct {
+		var reply struct {
 			Error struct{ Code, Param any }
 		}
-		_ = json.Unmarshal(body, &told) // even if the body is unreadable, the status counts
-		e.Code, e.Param = c.word(told.Error.Code), c.word(told.Error.Param)
+		_ = json.Unmarshal(body, &reply) // even if the body is unreadable, the status counts
+		e.Code, e.Param = c.word(reply.Error.Code), c.word(reply.Error.Param)
 		return e
 	case err != nil:
 		return &Error{Why: "ended its response early, or sent too much", Status: status, Down: true}
@@ -99,7 +99,7 @@ func (c *Client) complete(ctx context.Context, p completionRequest) (answer Answ
 		if err == nil {
 			return answered(body)
 		}
-		if e, told := errors.AsType[*Error](err); !told || e.Status != http.StatusBadRequest || !c.teach(p.Model, e.Param, h) {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Status != http.StatusBadRequest || !c.teach(p.Model, e.Param, h) {
 			return Answer{}, err
 		}
 	}

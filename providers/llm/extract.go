@@ -91,8 +91,8 @@ func (c *Client) askInForm(ctx context.Context, p completionRequest, asked []Mes
 
 // refusesForm reports whether a server refused the form of the answer, or gave no reason.
 func refusesForm(err error) bool {
-	e, told := errors.AsType[*Error](err)
-	return told && (e.Param == "" || strings.HasPrefix(e.Param, "response_format")) &&
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Param == "" || strings.HasPrefix(e.Param, "response_format")) &&
 		slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented}, e.Status)
 }
 

@@ -1,4 +1,4 @@
-// Package accessreact has the side effects that concern people: mails and erasures.
+// Package accessreact has the side effects for users: mails and erasures.
 package accessreact
 
 import (

@@ -101,10 +101,10 @@ func (g gauges) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (g gauges) Collect(out chan<- prometheus.Metric) {
-	tell := func(d *prometheus.Desc, value float64) {
+	set := func(d *prometheus.Desc, value float64) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
 	}
-	tell(workingGauge, one(g.f.Status().Working))
+	set(workingGauge, one(g.f.Status().Working))
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	at, err := Look(ctx, g.f.config.Pool)
@@ -119,10 +119,10 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		g.f.config.Log.Warn("collecting the feed's metrics failed", "error", err)
 		return
 	}
-	tell(positionGauge, float64(at.Position))
-	tell(eventsGauge, float64(max(lag.Head, at.Position)-at.Position))
-	tell(secondsGauge, lag.Time.Seconds())
-	tell(parkedGauge, one(at.Error != nil))
+	set(positionGauge, float64(at.Position))
+	set(eventsGauge, float64(max(lag.Head, at.Position)-at.Position))
+	set(secondsGauge, lag.Time.Seconds())
+	set(parkedGauge, one(at.Error != nil))
 }
 
 func one(yes bool) float64 {

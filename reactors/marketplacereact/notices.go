@@ -93,25 +93,25 @@ type Notices struct {
 // policy makes eight attempts within about 24 hours (CONTRACT.md 3.6).
 var policy = reactors.Policy{Attempts: 8, First: 79 * time.Second}
 
-// tellTimeout is the timeout for one enquiry. tellPolicy has the timeout for a whole job.
-const tellTimeout = 30 * time.Second
+// notifyTimeout is the timeout for one enquiry. notifyPolicy has the timeout for a whole job.
+const notifyTimeout = 30 * time.Second
 
-var tellPolicy = reactors.Policy{Attempts: policy.Attempts, First: policy.First, Timeout: (maxAsked + 1) * tellTimeout}
+var notifyPolicy = reactors.Policy{Attempts: policy.Attempts, First: policy.First, Timeout: (maxAsked + 1) * notifyTimeout}
 
-// maxTold is the maximum of single notifications of a company within an hour (CONTRACT.md M15).
-const maxTold = 300
+// maxPerHour is the maximum of single notifications of a company within an hour (CONTRACT.md M15).
+const maxPerHour = 300
 
 // Workers returns the workers of notices.
 func (n *Notices) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[NotifyByMail]) error {
-			return n.tell(ctx, enquiry.Email, job.Args.all(), job.Attempt, n.mail, func(a EnquiryBatch) reactors.Args { return NotifyByMail{a} })
+		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[NotifyByMail]) error {
+			return n.sendAll(ctx, enquiry.Email, job.Args.all(), job.Attempt, n.mail, func(a EnquiryBatch) reactors.Args { return NotifyByMail{a} })
 		}),
-		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[NotifyByChat]) error {
-			return n.tell(ctx, enquiry.Chat, job.Args.all(), job.Attempt, n.chat, func(a EnquiryBatch) reactors.Args { return NotifyByChat{a} })
+		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[NotifyByChat]) error {
+			return n.sendAll(ctx, enquiry.Chat, job.Args.all(), job.Attempt, n.chat, func(a EnquiryBatch) reactors.Args { return NotifyByChat{a} })
 		}),
-		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[PushLead]) error {
-			return n.tell(ctx, enquiry.CRM, job.Args.all(), job.Attempt, n.push, func(a EnquiryBatch) reactors.Args { return PushLead{a} })
+		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[PushLead]) error {
+			return n.sendAll(ctx, enquiry.CRM, job.Args.all(), job.Attempt, n.push, func(a EnquiryBatch) reactors.Args { return PushLead{a} })
 		}),
 		reactors.Work(policy, n.digest),
 		reactors.Work(policy, n.confirm),
@@ -239,7 +239,7 @@ func (l letter) places() []string {
 // crowded returns a skip if a company has too many enquiries in this hour, and schedules a digest of them.
 func (n *Notices) crowded(ctx context.Context, at *readmodels.At, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
-	most := cmp.Or(n.Most, maxTold)
+	most := cmp.Or(n.Most, maxPerHour)
 	count, err := n.Views.EnquiriesWithin(ctx, at, a.workspace, a.Company, hour, most+1)
 	if err != nil || count <= most {
 		return err

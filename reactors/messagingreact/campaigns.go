@@ -126,7 +126,7 @@ func (d *Dispatcher) Workers() reactors.Workers {
 
 // RunDue starts planned runs, ends pauses, adds jobs for active campaigns, and settles messages of ended ones.
 func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
-	due, err := d.Views.DueCampaigns(ctx, nil, now, d.unheard(now))
+	due, err := d.Views.DueCampaigns(ctx, nil, now, d.unansweredSince(now))
 	var failed []error
 	for _, c := range due {
 		id := strconv.FormatInt(c.ID, 10)
@@ -144,8 +144,10 @@ func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
 	return errors.Join(append(failed, err)...)
 }
 
-// unheard returns the time before which a message without a response must have been sent to count as unanswered.
-func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d.Doubt, doubtAfter)) }
+// unansweredSince returns the time before which a message without a response must have been sent to count as unanswered.
+func (d *Dispatcher) unansweredSince(now time.Time) time.Time {
+	return now.Add(-cmp.Or(d.Doubt, doubtAfter))
+}
 
 // giveUp settles the unsettled messages of a campaign that is cancelled or has lost its channel. No job sends its messages again.
 func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, now time.Time) error {
@@ -153,7 +155,8 @@ func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, no
 	if c.Status == campaign.StatusFailed { // unsent messages stay open until a person cancels the campaign
 		due = time.Time{}
 	}
-	left, err := d.Views.CampaignWork(ctx, nil, c.Workspace, c.ID, messagingview.Due{Now: due, Unheard: d.unheard(now), Limit: chunkSize})
+	left, err := d.Views.CampaignWork(ctx, nil, c.Workspace, c.ID,
+		messagingview.Due{Now: due, UnansweredSince: d.unansweredSince(now), Limit: chunkSize})
 	for _, m := range left {
 		_, failed := commands.Handle(ctx, d.Commands, as(strconv.FormatInt(c.ID, 10), c.Workspace), message.Kind, strconv.FormatInt(m.ID, 10),
 			message.Resend{Contact: m.Contact, Unwanted: true})

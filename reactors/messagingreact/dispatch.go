@@ -263,7 +263,7 @@ func (s *sending) work(ctx context.Context, after int64) ([]messagingview.Recipi
 	}
 	read := func(at *readmodels.At) ([]messagingview.Recipient, error) {
 		return s.Views.CampaignWork(ctx, at, s.req.Workspace, s.number,
-			messagingview.Due{Now: now, Unheard: s.unheard(now), After: after, Limit: limit})
+			messagingview.Due{Now: now, UnansweredSince: s.unansweredSince(now), After: after, Limit: limit})
 	}
 	work, err := read(nil)
 	if err == nil && len(work) == 0 {
@@ -309,7 +309,7 @@ func (s *sending) halt(ctx context.Context, why string, until *time.Time, final 
 	return err
 }
 
-// stopped pauses or ends the campaign after a failure that concerns the whole channel.
+// stopped pauses or ends the campaign after a failure of the whole channel.
 func (s *sending) stopped(ctx context.Context, failed *network.Failure) error {
 	if err := s.Learn(ctx, s.line, failed); err != nil {
 		return err

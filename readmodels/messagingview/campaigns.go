@@ -265,11 +265,11 @@ type Recipient struct {
 	State       string // open, held or calling
 }
 
-// Due selects messages of a campaign to send: due messages, and messages with a call since Unheard or earlier that has no result.
+// Due selects messages of a campaign to send: due messages, and messages with a call at UnansweredSince or earlier that has no result.
 type Due struct {
-	Now, Unheard time.Time
-	After        int64 // id of the message before the first
-	Limit        int
+	Now, UnansweredSince time.Time
+	After                int64 // id of the message before the first
+	Limit                int
 }
 
 // CampaignWork returns messages to send, by their ids. A step waits until the previous step has a result and the step's hours have passed.
@@ -281,7 +281,7 @@ func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace u
 			and (r.step = 0 or not exists (select from campaigns.recipient p
 				where p.contact_id = r.contact_id and p.block_id = r.block_id and p.step < r.step
 					and (p.state in ('open', 'held', 'calling') or r.state = 'open' and p.called_at + (r.due_at - p.due_at) > $4)))
-		order by r.id limit $6`, id, workspace, due.After, due.Now, due.Unheard, due.Limit)
+		order by r.id limit $6`, id, workspace, due.After, due.Now, due.UnansweredSince, due.Limit)
 }
 
 // CampaignEnd is the state of a run without due messages.
@@ -341,8 +341,8 @@ type DueCampaign struct {
 }
 
 // DueCampaigns returns the campaigns of all workspaces with due work: active ones, those that begin or continue by now, those cancelled in
-// the last week with messages that the network has deferred, and those of the last week with calls before unheard that have no result.
-func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unheard time.Time) ([]DueCampaign, error) {
+// the last week with deferred messages, and those of the last week with a call before unansweredSince that has no result.
+func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unansweredSince time.Time) ([]DueCampaign, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns", "channels"), pgx.RowToStructByPos[DueCampaign], `
 		select id, workspace_id, status from campaigns.campaign
 		where status = 'active' and type <> 'trigger' or status = 'active' and exists (
@@ -354,7 +354,7 @@ func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unhear
 			or status = 'failed' and updated_at > $1::timestamptz - interval '7 days' and not exists (select from channels.channel
 				where id = campaign.channel_id) and exists (
 				select from campaigns.recipient where campaign_id = campaign.id and state = 'calling' and since <= $2)
-		order by id`, now, unheard)
+		order by id`, now, unansweredSince)
 }
 
 // Triggers returns the active triggers of a workspace.

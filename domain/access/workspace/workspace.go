@@ -83,8 +83,8 @@ func (s State) next() State {
 	return s
 }
 
-// concerns is next for an event about the member.
-func (s State) concerns(member uuid.UUID) State {
+// changedMember is next for an event about a member.
+func (s State) changedMember(member uuid.UUID) State {
 	s.Revisions = changed(s.Revisions)
 	s.Revisions[member] = s.Events
 	return s.next()
@@ -181,7 +181,7 @@ type Removed struct {
 
 // Evolve creates the workspace.
 func (e Created) Evolve(State) State {
-	return State{Made: true, Owner: e.Owner, Members: map[uuid.UUID]actor.Permissions{e.Owner: Owner}}.concerns(e.Owner)
+	return State{Made: true, Owner: e.Owner, Members: map[uuid.UUID]actor.Permissions{e.Owner: Owner}}.changedMember(e.Owner)
 }
 
 // Evolve adds the invitation, and drops those that have expired.
@@ -229,14 +229,14 @@ func (e Joined) Evolve(s State) State {
 	s.Members, s.Invitations = changed(s.Members), changed(s.Invitations)
 	s.Members[e.User] = e.Permissions
 	delete(s.Invitations, e.Invitation)
-	return s.concerns(e.User)
+	return s.changedMember(e.User)
 }
 
 // Evolve sets the member's permissions.
 func (e Changed) Evolve(s State) State {
 	s.Members = changed(s.Members)
 	s.Members[e.User] = e.To
-	return s.concerns(e.User)
+	return s.changedMember(e.User)
 }
 
 // Evolve removes the member.

@@ -114,7 +114,7 @@ func (b *Books) Add(e event.Stored) bool {
 		return true
 	}
 	if m.Schema != 1 {
-		b.doubted(e, w, b.concerned(category, id), "its schema version "+strconv.Itoa(m.Schema)+" is unknown")
+		b.doubted(e, w, b.accountOf(category, id), "its schema version "+strconv.Itoa(m.Schema)+" is unknown")
 		return true
 	}
 	number, err := strconv.ParseInt(id, 10, 64)
@@ -124,7 +124,7 @@ func (b *Books) Add(e event.Stored) bool {
 	}
 	e.Data = withoutNUL(e.Data)
 	if reason := apply(b, recorded{e, w, number}); reason != "" {
-		b.doubted(e, w, b.concerned(category, id), reason)
+		b.doubted(e, w, b.accountOf(category, id), reason)
 	}
 	return true
 }
@@ -175,8 +175,8 @@ const unrelated = `apikey audit bot botanswer botpage botsource botwebhook buyer
 	messagingsender number orderdraft ordersender ordertakadas party plan plancustomer product productbatch productsku request session
 	user workspace`
 
-// concerned returns the account of a stream, or 0 if there is none or it is unknown.
-func (b *Books) concerned(category, id string) int64 {
+// accountOf returns the account of a stream, or 0 if there is none or it is unknown.
+func (b *Books) accountOf(category, id string) int64 {
 	number, _ := strconv.ParseInt(id, 10, 64)
 	if ledgers[category] != "" {
 		return number

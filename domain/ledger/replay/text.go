@@ -57,13 +57,13 @@ type Writer struct {
 	yield  func(Line) error
 	text   []byte
 
-	seals  []Seal
-	metal  string               // metal of the workspace
-	untold bool                 // some lines of the workspace are not determined
-	money  map[string]*trial    // by ledger
-	metals map[[2]string]*trial // by ledger and metal
-	loss   map[string]int64     // by metal
-	all    hash.Hash            // digest of the closing balances
+	seals      []Seal
+	metal      string               // metal of the workspace
+	incomplete bool                 // some lines of the workspace are not determined
+	money      map[string]*trial    // by ledger
+	metals     map[[2]string]*trial // by ledger and metal
+	loss       map[string]int64     // by metal
+	all        hash.Hash            // digest of the closing balances
 
 	about  Line // the current account
 	ledger string
@@ -108,7 +108,7 @@ func (w *Writer) line(l Line, words ...any) error {
 
 // Workspace begins a workspace. Metal applies to accounts and entries that name no metal.
 func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, metal string, seals []Seal) error {
-	w.seals, w.metal, w.untold, w.all = seals, metal, false, sha256.New()
+	w.seals, w.metal, w.incomplete, w.all = seals, metal, false, sha256.New()
 	w.money, w.metals = map[string]*trial{}, map[[2]string]*trial{}
 	w.loss = map[string]int64{}
 	w.all.Write([]byte(closingVersion))
@@ -136,7 +136,7 @@ func (w *Writer) Account(ledger string, id int64, opened, newest event.Position)
 
 // Untold ends an account with undetermined lines.
 func (w *Writer) Untold() error {
-	w.untold, w.about.Word = true, "account"
+	w.incomplete, w.about.Word = true, "account"
 	return w.yield(w.about)
 }
 
@@ -193,7 +193,7 @@ func (w *Writer) Closing(net Amount, rows int64) error {
 
 // Totals writes the trial balance and the digest of the closing balances, after the last account of a workspace.
 func (w *Writer) Totals() error {
-	if w.untold {
+	if w.incomplete {
 		for _, word := range []string{"trial", "metal", "digest"} {
 			if err := w.yield(Line{Word: word}); err != nil {
 				return err

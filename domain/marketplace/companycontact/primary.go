@@ -70,12 +70,12 @@ func (e NoticeSent) Evolve(Notice) Notice { return Notice(e) }
 // Tell records a notice to the company.
 type Tell struct{ Now time.Time }
 
-// tellInterval is the minimum interval between two notices of one contact (CONTRACT.md M1).
-const tellInterval = time.Hour
+// noticeInterval is the minimum interval between two notices of one contact (CONTRACT.md M1).
+const noticeInterval = time.Hour
 
 // Decide returns no events for a contact with a recent notice.
 func (c Tell) Decide(s Notice) ([]event.Event[Notice], error) {
-	if c.Now.Sub(s.At) < tellInterval {
+	if c.Now.Sub(s.At) < noticeInterval {
 		return nil, nil
 	}
 	return []event.Event[Notice]{NoticeSent{At: c.Now.UTC().Truncate(time.Microsecond)}}, nil

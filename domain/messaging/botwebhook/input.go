@@ -40,9 +40,9 @@ var (
 	placeholder   = regexp.MustCompile(`\{([^{}/]*)\}|:([A-Za-z0-9_-]+)`)
 )
 
-// theirs are headers that the call sets itself.
-var theirs = []string{"host", "content-length", "transfer-encoding", "connection", "webhook-id", "webhook-timestamp", "webhook-signature",
-	"idempotency-key"}
+// reservedHeaders are headers that the call sets itself.
+var reservedHeaders = []string{"host", "content-length", "transfer-encoding", "connection", "webhook-id", "webhook-timestamp",
+	"webhook-signature", "idempotency-key"}
 
 func wrong(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
@@ -160,7 +160,7 @@ func entries(field string, all map[string]string) error {
 // header returns the fault of a header.
 func header(name, value string) string {
 	switch {
-	case !httpguts.ValidHeaderFieldName(name) || slices.Contains(theirs, strings.ToLower(name)):
+	case !httpguts.ValidHeaderFieldName(name) || slices.Contains(reservedHeaders, strings.ToLower(name)):
 		return "not a header that may be set"
 	case !httpguts.ValidHeaderFieldValue(value):
 		return "control characters are not allowed"

@@ -165,7 +165,7 @@ func (r Reason) Retryable() bool {
 	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured || r == Unfetched
 }
 
-// Stops reports whether the failure pauses a campaign. Such a failure does not concern the recipient, so the message is sent later.
+// Stops reports whether the failure pauses a campaign. Such a failure does not depend on the recipient, so the message is sent later.
 func (r Reason) Stops() bool {
 	return r.Retryable() || r == Credentials || r == Restricted || r == Suspended || r == CampaignStopped
 }

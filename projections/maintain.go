@@ -47,7 +47,7 @@ func (r *Runner) MaintainGenerations(ctx context.Context, all ...*Projection) er
 				continue
 			}
 			done.Go(func() {
-				r.tend(ctx, byName[g.Name], g)
+				r.maintainOne(ctx, byName[g.Name], g)
 				mu.Lock()
 				defer mu.Unlock()
 				delete(tended, g.schema())
@@ -100,9 +100,9 @@ func namesAndVersions(all iter.Seq[*Projection]) (names []string, versions []int
 	return names, versions
 }
 
-// tend does the work on a generation unless another process does it.
-func (r *Runner) tend(ctx context.Context, p *Projection, g generation) {
-	err := r.tryTend(ctx, p, g)
+// maintainOne does the work on a generation unless another process does it.
+func (r *Runner) maintainOne(ctx context.Context, p *Projection, g generation) {
+	err := r.tryMaintain(ctx, p, g)
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrCancelled) || errors.Is(err, ErrFenced) { // no failure
 		return
 	}
@@ -113,7 +113,7 @@ func (r *Runner) tend(ctx context.Context, p *Projection, g generation) {
 	}
 }
 
-func (r *Runner) tryTend(ctx context.Context, p *Projection, g generation) error {
+func (r *Runner) tryMaintain(ctx context.Context, p *Projection, g generation) error {
 	conn, err := connect(ctx, r.config, p)
 	if err != nil {
 		return err

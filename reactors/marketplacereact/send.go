@@ -18,8 +18,8 @@ import (
 	"bahi/readmodels"
 )
 
-// telling is one notification.
-type telling func(ctx context.Context, at *readmodels.At, a asked) (enquiry.Note, error)
+// sendOne is one notification.
+type sendOne func(ctx context.Context, at *readmodels.At, a asked) (enquiry.Note, error)
 
 // deliveryResult is the result of a notification.
 type deliveryResult struct {
@@ -28,16 +28,16 @@ type deliveryResult struct {
 	note      enquiry.Note
 }
 
-// tell sends the notifications of a port one after the other, and records all results at once. If there are several, a failing one
+// sendAll sends the notifications of a port one after the other, and records all results at once. If there are several, a failing one
 // continues in a job of its own, so that the others are not sent again.
-func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, attempt int, do telling,
+func (n *Notices) sendAll(ctx context.Context, port enquiry.Port, all []uuid.UUID, attempt int, do sendOne,
 	alone func(EnquiryBatch) reactors.Args) error {
 	var (
 		notes  []deliveryResult
 		failed error
 	)
 	for _, id := range all {
-		note, err := n.tellOne(ctx, port, id, attempt, do)
+		note, err := n.notifyOne(ctx, port, id, attempt, do)
 		switch {
 		case ctx.Err() != nil: // the process stops, or takes too long; finished notifications are recorded
 			failed = errors.Join(failed, ctx.Err())
@@ -53,7 +53,7 @@ func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, 
 			break
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
 	var noting errgroup.Group // the log writes them together
 	for _, t := range notes {
@@ -62,9 +62,9 @@ func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, 
 	return errors.Join(failed, noting.Wait())
 }
 
-// tellOne sends one notification, unless it was sent, and returns its result, or nil for none.
-func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, attempt int, do telling) (*deliveryResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+// notifyOne sends one notification, unless it was sent, and returns its result, or nil for none.
+func (n *Notices) notifyOne(ctx context.Context, port enquiry.Port, id uuid.UUID, attempt int, do sendOne) (*deliveryResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
 	a, err := n.load(ctx, id)
 	if err != nil || a.Status == "" {

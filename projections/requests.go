@@ -26,7 +26,7 @@ type positionRequests struct {
 	ready    chan struct{}             // wakes the sender
 }
 
-func newAsks() positionRequests {
+func newPositionRequests() positionRequests {
 	return positionRequests{sent: map[string]event.Position{}, received: map[string]event.Position{}, ready: make(chan struct{}, 1)}
 }
 
@@ -42,17 +42,17 @@ func (a *positionRequests) enqueue(verb, name string, at event.Position) {
 // requestPosition requests a position from the process that folds a projection, unless this process has already requested it. The caller
 // holds mu.
 func (r *Runner) requestPosition(name string, asked event.Position) {
-	if asked > r.asks.sent[name] {
-		r.asks.sent[name] = asked
-		r.asks.enqueue("ask", name, asked)
+	if asked > r.requests.sent[name] {
+		r.requests.sent[name] = asked
+		r.requests.enqueue("ask", name, asked)
 	}
 }
 
 // announceReached notifies other processes that a projection has reached a requested position. The caller holds mu.
 func (r *Runner) announceReached(name string, at event.Position) {
-	if owed := r.asks.received[name]; owed > 0 && at >= owed {
-		delete(r.asks.received, name)
-		r.asks.enqueue("has", name, at)
+	if owed := r.requests.received[name]; owed > 0 && at >= owed {
+		delete(r.requests.received, name)
+		r.requests.enqueue("has", name, at)
 	}
 }
 
@@ -70,7 +70,7 @@ func (r *Runner) handleNotice(notice string) {
 	switch {
 	case s == nil:
 	case verb == "ask" && s.Working:
-		r.asks.received[name] = max(r.asks.received[name], event.Position(at))
+		r.requests.received[name] = max(r.requests.received[name], event.Position(at))
 		r.demands[name].raise(event.Position(at))
 		r.announceReached(name, s.Position)
 	case verb == "has" && !s.Working: // readers check the position themselves
@@ -134,13 +134,13 @@ func (r *Runner) beginAgain() {
 func (r *Runner) sendNotices(ctx context.Context) error {
 	for {
 		select {
-		case <-r.asks.ready:
+		case <-r.requests.ready:
 		case <-ctx.Done():
 			return nil
 		}
 		r.mu.Lock()
-		out := r.asks.out
-		r.asks.out = nil
+		out := r.requests.out
+		r.requests.out = nil
 		r.mu.Unlock()
 		if _, err := r.pool.Exec(ctx, `select pg_notify($1, notice) from unnest($2::text[]) notice`, asksChannel, out); err != nil {
 			return fmt.Errorf("send a notice: %w", err)
