@@ -38,7 +38,7 @@ type Build struct {
 type BuildOptions struct {
 	Throttle   int           // maximum events per second; 0: unlimited
 	Partitions int           // parallel parts of the fill, if the projection allows them; 0: chosen by the number of processors
-	Accept     bool          // the tables may differ from those of the replaced generation
+	Accept     bool          // the tables may differ from the replaced generation's
 	Keep       time.Duration // time for which the replaced generation stays up to date for a rollback
 }
 
@@ -374,7 +374,7 @@ func (b Build) index(ctx context.Context, s *session) error {
 // Postgres accepts a hundred connections by default.
 var indexers = make(chan struct{}, 2)
 
-// makeIndexes creates two indexes at a time after a large fill, because the build has nothing else to do.
+// makeIndexes creates two indexes at a time after a large fill, because the build has no other work.
 func (b Build) makeIndexes(ctx context.Context, s *session) error {
 	indexes, _ := b.Projection.indexes()
 	conns := []*pgx.Conn{s.conn}

@@ -48,7 +48,7 @@ func Resume(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotPaused, `paused = false`, `paused and name = $1 and version = $2`)
 }
 
-// Accept lets the build's tables become live despite their differences.
+// Accept makes the build's tables live despite their differences.
 func Accept(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotDiffers, `accepted = true`, `status = '`+differs+`' and name = $1 and version = $2`)
 }

@@ -143,7 +143,7 @@ func (f Fold) Resuming(resume func(context.Context, *Batch) error) Fold {
 }
 
 // PartitionedBy divides a fill into parallel parts, each with its own connection and transactions. key returns the key of an event, which
-// determines its part, or all for every part. A part must not change another part's rows, nor depend on another part's progress.
+// determines its part, or all for every part. A part must not change another part's rows or depend on another part's progress.
 func (p *Projection) PartitionedBy(key func(*event.Recorded[any]) (key int64, all bool)) *Projection {
 	p.parted = key
 	return p

@@ -100,7 +100,7 @@ func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 	return nil
 }
 
-// watch makes reactors whose checkpoints were moved read them again.
+// watch makes reactors read their checkpoints again after these were moved.
 func (r *Runner) watch(ctx context.Context) {
 	for {
 		select {

@@ -119,7 +119,7 @@ func (r *Runner) exchangeOnce(ctx context.Context, lost bool) error {
 }
 
 // beginAgain makes each working follower read its checkpoint again. A crash of Postgres may have lost checkpoints that were not on disk. A
-// follower without events to fold would detect neither that nor its lost connection.
+// follower without events to fold would not detect a lost checkpoint or a lost connection.
 func (r *Runner) beginAgain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -169,7 +169,7 @@ func (p *poison) Unwrap() error { return p.err }
 // decode decodes the events that the projection folds. At a bad event, it returns those before its transaction, with the error.
 func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]bool) (d decoded, err error) {
 	if p.raw != nil {
-		d.stored = slices.Clone(batch.Events) // the batch's memory is reused, but not that of payloads
+		d.stored = slices.Clone(batch.Events) // the batch's memory is reused, except the payloads'
 		if p.forwards {
 			d.stored = slices.DeleteFunc(d.stored, func(e event.Stored) bool { return skipped[e.Position] })
 		}
@@ -208,7 +208,7 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 type Reveal func(ctx context.Context, values []*event.Sealed) error
 
 // open opens the personal values in a piece if the projection folds any. Like [Projection.decode], it returns a piece even with an error:
-// at a value whose key is missing, the events before its transaction.
+// if the key of a value is missing, the events before the value's transaction.
 func (p *Projection) open(ctx context.Context, reveal Reveal, d decoded, decodeErr error) (decoded, error) {
 	if !p.personal || len(d.events) == 0 {
 		return d, decodeErr

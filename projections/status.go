@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Statuses of a generation. A build goes through the first six.
+// Statuses of a generation. A build has the first six, one after the other.
 const (
 	requested  = "requested"   // nothing is created yet
 	filling    = "filling"     // the log is folded into the tables

@@ -176,7 +176,7 @@ func (b Build) reference(ctx context.Context, s *session) (generation, bool, err
 var errBehind = errors.New("the new generation lags too much")
 
 // swap makes the new generation live. Meanwhile the live one is stopped, at most for the time to fold within events. Readers find one of
-// the two generations, and neither lacks events that they have read before. The previous owner detects the change with its next batch.
+// the two generations. Both have all events that the readers have read before. The previous owner detects the change with its next batch.
 func (b Build) swap(ctx context.Context, s *session, within event.Position) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {

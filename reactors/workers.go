@@ -97,8 +97,8 @@ type Wanted[A Args] struct {
 	Workspace uuid.UUID // workspace of the event
 }
 
-// WorkIf is [Work] for jobs that mostly find nothing to do. Before such jobs are added, needed returns which of them may have something to
-// do, as of a position of the log or later. If it fails, all are added.
+// WorkIf is [Work] for jobs that mostly find nothing to do. Before such jobs are added, needed returns the jobs that may have work, as of a
+// position of the log or later. If needed fails, all jobs are added.
 func WorkIf[A Args](policy Policy, needed func(ctx context.Context, asOf event.Position, all []Wanted[A]) ([]bool, error),
 	do func(context.Context, Job[A]) error) Worker {
 	w := Work(policy, do)

@@ -17,7 +17,7 @@ type At struct {
 	of    *At            // At that collects the freshness of the reads; nil: this one
 	least event.Position // a second minimum position
 	past  bool           // reads wait for no later position
-	once  bool           // all reads require the head of the log when the first of them began
+	once  bool           // all reads require the head of the log at the start of the first read
 
 	mu       sync.Mutex
 	position event.Position
@@ -44,7 +44,7 @@ func (a *At) derived() *At {
 	return d
 }
 
-// After returns an At that also requires a position, such as that of a write.
+// After returns an At that also requires a position, such as a write's.
 func (a *At) After(position event.Position) *At {
 	d := a.derived()
 	d.least = max(d.least, position)

@@ -279,7 +279,7 @@ func TestAuthorityIsKeptAndTheCertificateRenewed(t *testing.T) {
 	verify(first)
 	now = now.Add(serverLife)
 	_, err = OpenCA(dir, nil, clock)
-	require.ErrorContains(t, err, "it expired on")
+	require.ErrorContains(t, err, "expired on")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("no certificate"), 0o600))
 	_, err = OpenCA(dir, nil, clock)
 	require.Error(t, err, "existing files are not overwritten")

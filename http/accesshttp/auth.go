@@ -22,7 +22,7 @@ import (
 	"bahi/providers/idp"
 )
 
-// These are the browser's cookies. The path of both is that of the operations that read them.
+// These are the browser's cookies. Their path is the common path of the operations that read them.
 const (
 	refreshCookie = "bahi_refresh"
 	flowCookie    = "bahi_sign_in"
@@ -111,7 +111,7 @@ func authOp(id, method, path, summary string) api.Op {
 	}
 }
 
-// proved marks an operation whose token proves the request.
+// proved marks an operation with a token that proves the request.
 func proved(op api.Op) api.Op {
 	op.Proof = true
 	return op

@@ -196,8 +196,7 @@ func (r *Routes) user(ctx context.Context, id uuid.UUID) (*api.Tagged[User], err
 	return r.shown(ctx, v)
 }
 
-// written returns the user after a command. It reads from the log what the tables lack: a write in the log must not fail because a
-// projection lags.
+// written returns the user after a command. It reads missing values from the log: a stored write must not fail because a projection lags.
 func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome[user.State], err error) (*api.Tagged[User], error) {
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ type Credential struct {
 // Workspaces authorises actors in workspaces.
 type Workspaces interface {
 	// Enter returns the actor with their permissions in the workspace, or ErrNoWorkspace if the actor is not a member. It is not called for
-	// operators, nor for an actor's own workspace.
+	// operators or for an actor's own workspace.
 	Enter(ctx context.Context, who actor.Actor, workspace uuid.UUID) (actor.Actor, error)
 }
 

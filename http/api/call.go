@@ -182,7 +182,7 @@ func (c *call) send() {
 	c.ResponseWriter.WriteHeader(c.status)
 }
 
-// complete returns the position up to which the response is complete: the position of the write, or else that of the reads.
+// complete returns the position up to which the response is complete: the position of the write, or else of the reads.
 func (c *call) complete() (position event.Position, stale, known bool) {
 	position, known = c.fresh.Position()
 	stale = known && c.fresh.Stale()
@@ -192,8 +192,8 @@ func (c *call) complete() (position event.Position, stale, known bool) {
 	return position, stale, known
 }
 
-// A 422 lists every fault of a request (CONTRACT.md 0.8). They come from three sources: headers and query, the body, and the rules of the
-// domain. [call.wrong] collects the first two; [call.rules] adds the third.
+// A 422 lists every fault of a request (CONTRACT.md 0.8). There are three sources of faults: headers and query, the body, and the rules of
+// the domain. [call.wrong] collects the first two; [call.rules] adds the third.
 
 // noted collects faults of fields. It returns any other error, which ends the request.
 func (c *call) noted(err error) error {

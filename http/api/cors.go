@@ -37,7 +37,7 @@ const cookiePaths = "/api/v1/auth/"
 // preflightAge is the time for which a browser may cache the response to a preflight.
 const preflightAge = 10 * time.Minute
 
-// shareWith lets pages of the origins call us (G32 of the contract), by the rules of the Fetch standard.
+// shareWith permits calls from pages of the origins (G32 of the contract), by the rules of the Fetch standard.
 func (a *API) shareWith(origins []string) {
 	if len(origins) == 0 {
 		return
@@ -84,7 +84,7 @@ func (c *call) share() (answered bool) {
 	return c.r.Method == http.MethodOptions && c.r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// sharing returns the rules of the path, those of its longest prefix; nil for none.
+// sharing returns the rules of the longest prefix of the path; nil if there are none.
 func (c *call) sharing() (found *cors.Cors) {
 	longest := -1
 	for below, rules := range c.api.shared {

@@ -102,8 +102,8 @@ func (c *call) dryRun() error {
 
 var errIfMatch = fault.New(fault.Malformed, `If-Match must be the ETag of one revision, such as "3", or *`)
 
-// parseMatch parses If-Match (RFC 9110, 13.1.1). A valid tag in another form than Bahi's matches nothing, nor does a weak tag, because the
-// comparison is strong.
+// parseMatch parses If-Match (RFC 9110, 13.1.1). A valid tag in another form than Bahi's matches nothing. A weak tag matches nothing,
+// because the comparison is strong.
 func parseMatch(text string) (*int64, error) {
 	if text == "*" {
 		return nil, nil

@@ -126,7 +126,7 @@ func (c *call) report() {
 func (c *call) log(operation string, took time.Duration) {
 	level := slog.LevelInfo
 	switch {
-	case c.op == nil && c.api.pages[c.r.URL.Path]: // probes and scrapes come every few seconds
+	case c.op == nil && c.api.pages[c.r.URL.Path]: // probes and scrapes arrive every few seconds
 		level = slog.LevelDebug
 	case c.status == http.StatusServiceUnavailable:
 		level = slog.LevelWarn

@@ -215,7 +215,7 @@ func Guess(ctx context.Context, account string) (settle func(wrong bool), err er
 		case !isWrong:
 			l.Counter.Return(ctx, taken)
 		case taken == counted:
-			l.Counter.Take(ctx, slowed, again) // the next try after the last of these waits too
+			l.Counter.Take(ctx, slowed, again) // a further try waits too
 		}
 	}, nil
 }

@@ -107,7 +107,7 @@ func humaConfig(config Config) huma.Config {
 // Named is a type with its own name in the document. Huma panics if two types have one name.
 type Named interface{ SchemaName() string }
 
-// ShowAs documents values of one type as those of another.
+// ShowAs documents values of one type like values of another type.
 func (a *API) ShowAs(t, as reflect.Type) {
 	a.huma.OpenAPI().Components.Schemas.RegisterTypeAlias(t, as)
 }

@@ -149,7 +149,7 @@ func (r *Routes) follow() {
 
 		From  api.Optional[int64] `query:"from_position" minimum:"0" maximum:"4611686018427387904" doc:"First position; absent: only new events"`
 		Limit int64               `query:"limit" minimum:"0" doc:"End after so many events; absent: never"`
-		Last  string              `header:"Last-Event-ID" doc:"Position of the last event that was seen; goes before from_position"`
+		Last  string              `header:"Last-Event-ID" doc:"Position of the last event that was seen; overrides from_position"`
 	}) (api.Source, error) {
 		f, workspace, err := in.view(ctx)
 		if err != nil {
@@ -255,7 +255,7 @@ func (t *tailing) found(e auditview.Event) error {
 	return err
 }
 
-// passed reports progress to the client now and then.
+// passed reports progress to the client at intervals.
 func (t *tailing) passed(at event.Position) error {
 	if at < t.at+progressAfter && time.Since(t.sentAt) < progressInterval {
 		return nil

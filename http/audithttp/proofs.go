@@ -15,7 +15,7 @@ import (
 
 var errLast = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected a log position"})
 
-// These are the content types of answers: JSON, or a file on request.
+// These are the content types of responses: JSON, or a file on request.
 const (
 	jsonType = "application/json"
 	textType = "text/plain"

@@ -33,7 +33,7 @@ var tags = []string{"Audit"}
 
 var errWorkspace = fault.New(fault.NotFound, "Workspace not found")
 
-// scope returns the workspace whose events the caller sees, nil for all, and the one whose personal values are in clear.
+// scope returns the workspace of the events that the caller sees, nil for all, and the workspace with open personal values.
 func scope(ctx context.Context, asked api.Optional[uuid.UUID]) (of *uuid.UUID, in uuid.UUID, err error) {
 	caller := api.Caller(ctx)
 	switch {

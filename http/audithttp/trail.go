@@ -26,8 +26,8 @@ type Recorded interface {
 	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
 }
 
-// TrailReport writes the audit trail: who changed what in the books, the old and new values, when and why, and which closing balances
-// changed.
+// TrailReport writes the audit trail: the changes of the books with author, old and new values, time and reason, and the changed closing
+// balances.
 type TrailReport struct {
 	Trails *auditview.Trails
 	Books  *ledgerview.Views
@@ -250,7 +250,7 @@ func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
 	return from, to, nil
 }
 
-// filter refuses a query that nothing can match: an empty trail would claim that nothing happened.
+// filter refuses a contradictory query: an empty trail would claim that there were no changes.
 func (q TrailQuery) filter(workspace *uuid.UUID) (auditview.TrailFilter, error) {
 	f := auditview.TrailFilter{Workspace: workspace, Kind: q.Kind, ID: q.ID, Account: q.Account, Actor: q.User,
 		Party: strings.TrimSpace(q.Party)}

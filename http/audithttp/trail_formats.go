@@ -220,7 +220,7 @@ func (d *drawing) scope() []string {
 // recordNames are the display names of records other than accounts and rows.
 var recordNames = map[auditview.Kind]string{"clientorder": "Order", "takada": "Takada"}
 
-// what returns words for the record and the kind of a change.
+// what returns the record and the kind of a change in words.
 func what(c auditview.Change) string {
 	switch {
 	case c.Change == "closed":

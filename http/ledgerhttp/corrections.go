@@ -17,7 +17,7 @@ type Because struct {
 	Reason book.Text `json:"reason,omitempty" maxLength:"500" doc:"Reason; required here or in the header Bahi-Reason"`
 }
 
-// maxReason is the maximum length in characters, like that of the header.
+// maxReason is the maximum length of a reason in characters, in the body and in the header.
 const maxReason = 500
 
 // ReverseRow is the body of the reversal of one row.

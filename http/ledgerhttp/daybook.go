@@ -43,8 +43,8 @@ func (q DaybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
 	}
 }
 
-// Daybook has the rows of all ledgers by day at one position of the log, known as rojmel in India. Its cash is that of
-// the bank accounts. Cash in hand is one of them.
+// Daybook has the rows of all ledgers by day at one position of the log, known as rojmel in India. Its cash is the money in the bank
+// accounts. Cash in hand is one of these accounts.
 type Daybook struct {
 	From        unit.Date      `json:"from" doc:"First day"`
 	To          unit.Date      `json:"to" doc:"Last day"`

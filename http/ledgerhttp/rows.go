@@ -37,7 +37,7 @@ func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
 	return row, nil
 }
 
-// answered returns the fields of responses that a write of a row ignores.
+// answered returns the response fields that a write of a row ignores.
 func (o operations[In, Out]) answered(prefix string, more ...string) []string {
 	more = append(more, "revision", "void", "reverses", "reversed_by", "paired_with")
 	if o.l.Metal {

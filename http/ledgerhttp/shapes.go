@@ -67,7 +67,7 @@ func balances(l *book.Ledger, b ledgerview.Balance) (*unit.Sum, Metal) {
 	return nil, Metal{&b.Cash, &b.Fine, position(b.Cash), position(b.Fine)}
 }
 
-// position returns who owes a balance (CONTRACT.md 6.3).
+// position returns the debtor of a balance (CONTRACT.md 6.3).
 func position(balance unit.Sum) string {
 	switch balance.Sign() {
 	case 1:

@@ -122,7 +122,8 @@ func idOr(id int64) any {
 	return id
 }
 
-// fieldsOf returns the field names of a ledger's entries: those of IN in their order, then those that only OUT has.
+// fieldsOf returns the field names of a ledger's entries: the fields of IN entries in their order, then the fields that only OUT entries
+// have.
 func fieldsOf(l *book.Ledger) (names []string) {
 	in, out := l.Fields()
 	for _, name := range slices.Concat(in, out) {

@@ -170,7 +170,7 @@ func (t *TrialSums) add(o TrialSums) {
 
 func plus(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
 
-// lines returns the accounts and the two lines below them. The kind of those two is the name of the line.
+// lines returns the accounts and the lines unpaired and loss. The kind of these two lines is their name.
 func (b TrialBalance) lines() []TrialAccount {
 	return append(slices.Clone(b.Accounts), TrialAccount{Kind: "unpaired", TrialSums: b.Unpaired.TrialSums},
 		TrialAccount{Kind: "loss", TrialSums: b.Loss})

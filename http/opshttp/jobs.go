@@ -7,7 +7,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// Queue is the queue of jobs. Its errors are those of package readmodels/opsview.
+// Queue is the queue of jobs. It returns the errors of package readmodels/opsview.
 type Queue interface {
 	// Retry makes a waiting or discarded job due at once.
 	Retry(ctx context.Context, id int64) error

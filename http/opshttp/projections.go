@@ -15,7 +15,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// Builds rebuilds projections. Its errors are those of package readmodels/opsview.
+// Builds rebuilds projections. It returns the errors of package readmodels/opsview.
 type Builds interface {
 	// Rebuild requests the next generation of a projection.
 	Rebuild(ctx context.Context, name string, how Rebuild) error

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// leftToRight returns the runs in drawing order: it reverses passages that are written from right to left. The base
-// direction is left to right, like that of the tables.
+// leftToRight returns the runs in drawing order: it reverses passages that are written from right to left. The base direction is left to
+// right, as in the tables.
 func leftToRight(runs []run) []run {
 	if !slices.ContainsFunc(runs, func(r run) bool { return r.face == perso }) {
 		return runs

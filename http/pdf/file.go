@@ -67,7 +67,7 @@ const (
 
 // finish writes the pages, each with two contents, and the objects of shared.
 func (f *file) finish(shared []byte, pages int) error {
-	theirs := len(f.offsets) + pages // number of objects before those of shared
+	theirs := len(f.offsets) + pages // number of objects before the objects of shared
 	for n := range pages {
 		f.begin()
 		f.printf("<</Type /Page\n/Parent %d 0 R\n/Resources %d 0 R\n/Contents [%d 0 R %d 0 R]>>\nendobj\n", theirs+rootOfPages, theirs+resources,

@@ -184,7 +184,7 @@ func (r *Row) of(side Side) []Line {
 	return r.Out
 }
 
-// total returns the total of each side: the sum of these rows and of the earlier ones.
+// total returns the total of each side: the sum of these rows and of the earlier rows.
 func (s *Statement) total(rows running) running {
 	sum := newRunning(s.Opening)
 	for _, side := range []Side{In, Out} {

@@ -308,10 +308,10 @@ func plain(word string) bool {
 	return true
 }
 
-// enlarge makes Noto's letters larger to match those of DejaVu, whose x-height is unusually great.
+// enlarge makes Noto's letters larger to match DejaVu's, which have an unusually great x-height.
 const enlarge = 1.12
 
-// shape lets HarfBuzz choose and place the glyphs of one script.
+// shape chooses and places the glyphs of one script by HarfBuzz.
 func (t *typesetter) shape(f face, text []rune) run {
 	const em, scale = 1000, enlarge / 64 / 1000
 	direction := di.DirectionLTR

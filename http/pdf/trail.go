@@ -8,7 +8,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Trail is a report of who changed what in the books.
+// Trail is a report of the changes of the books and their authors.
 type Trail struct {
 	Title string   // names the books
 	Scope []string // under the title: period, filters

@@ -32,7 +32,7 @@ func Write(kind string) func(io.Writer, Table) error {
 	return map[string]func(io.Writer, Table) error{CSV: writeCSV, XLSX: writeXLSX}[kind]
 }
 
-// ByteOrderMark tells spreadsheets that a text is UTF-8. Without it they garble names in Indian scripts.
+// ByteOrderMark marks a text as UTF-8 for spreadsheets. Without it they garble names in Indian scripts.
 const ByteOrderMark = "\ufeff"
 
 func writeCSV(w io.Writer, t Table) error {

@@ -17,8 +17,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// workbook writes the rows of an XLSX one by one. The library would hold all of them until the workbook is complete, in memory and in a
-// file. So the library creates only an empty workbook, and the rows go between its parts.
+// workbook writes the rows of an XLSX one by one. The library would hold all rows until the workbook is complete, in memory and in a file.
+// So the library creates only an empty workbook, and this package writes the rows between its parts.
 type workbook struct {
 	zip     *zip.Writer
 	table   Table
@@ -219,7 +219,7 @@ func (b *workbook) cell(value any) []byte {
 	return text.Bytes()
 }
 
-// escape finds what a spreadsheet takes for a character's number, if an underscore follows (ECMA-376, part 1, 22.4.2.4).
+// escape matches a text that a spreadsheet reads as a character's number if an underscore follows (ECMA-376, part 1, 22.4.2.4).
 var escape = regexp.MustCompile("_x[0-9A-Fa-f]{4}")
 
 // serial returns a day as spreadsheets count: from the end of 1899 on, with a 29 February in 1900.

@@ -65,7 +65,7 @@ type ChannelSecrets interface {
 	// SignedFor returns the channel of a chat network's sender if its own secret has signed the call, otherwise 0. It reports whether the
 	// channel with the proven sender has a secret.
 	SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (id int64, guarded bool, err error)
-	// SignedBy returns the first channels whose secret has signed a call. It tries the secrets of at most so many channels.
+	// SignedBy returns the first channels with the secret that signed a call. It tries the secrets of at most the given number of channels.
 	SignedBy(ctx context.Context, tried int, signed func(secret string) bool) ([]int64, error)
 	// Together reports whether two channels are of one workspace.
 	Together(ctx context.Context, one, other int64) (bool, error)

@@ -23,7 +23,7 @@ const MaxBody = 2 << 20
 // Limit is the group of the rate limit of calls without a valid proof (D47).
 const Limit = "webhooks"
 
-// ErrUnverified refuses a call whose proof is missing or wrong.
+// ErrUnverified refuses a call with a missing or wrong signature.
 var ErrUnverified = fault.New(fault.Unauthorized, "Webhook proof missing or wrong")
 
 // Endpoint is a path that a provider calls.
@@ -121,7 +121,7 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 	greet := func(ctx context.Context) (api.Content, error) {
 		request, _ := api.Sender(ctx)
 		answer, kind, err := e.Handshake(request)
-		if err != nil || request.URL.Query().Has("crc_token") { // the response is signed, but anybody chooses the token
+		if err != nil || request.URL.Query().Has("crc_token") { // the response is signed, but any client can choose the token
 			if tooMany := api.Count(ctx, Limit); tooMany != nil {
 				err = tooMany
 			}

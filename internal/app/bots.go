@@ -68,7 +68,7 @@ func (s *System) Knowledge() *knowledge.Indexer { return s.bots.knowledge.Readin
 // botViews adapts the views to the engine's.
 type botViews struct{ *System }
 
-// upTo returns a context for reads of an answer: the state at a position, or for 0 the newest.
+// upTo returns a context for the reads of a reply: the state at a position, or for 0 the newest state.
 func upTo(asOf event.Position) *readmodels.At {
 	if asOf == 0 {
 		return nil
@@ -162,7 +162,7 @@ type modelSettings struct {
 	ModelTokens    int64         `env:"LLM_MAX_TOKENS" name:"llm-max-tokens" default:"4096" unit:"tokens" help:"Maximum length of one response of a model."`
 }
 
-// openModel connects the language models, and makes one of them read orders.
+// openModel connects the language models. One of them reads orders.
 func (s *System) openModel() {
 	s.Model = s.outside.model
 	if s.Model.Chats() || s.Model.Sees() {

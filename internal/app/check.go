@@ -33,7 +33,7 @@ import (
 	"bahi/reactors/marketplacereact"
 )
 
-// CheckSettings returns the faults of all settings, whatever the database has. A start calls it before it creates a data folder, a
+// CheckSettings returns the faults of all settings, without reading the database. A start calls it before it creates a data folder, a
 // Postgres, keys and tokens, so that a refused start leaves nothing behind.
 func (s Settings) CheckSettings(ctx context.Context) error {
 	c, err := s.Outside.open(ctx, s.Logger(true))
@@ -91,7 +91,7 @@ type clients struct {
 	origins   []string // origins of pages that may read responses
 	proxies   []netip.Prefix
 	addresses []netip.Prefix // that send the gateway's calls
-	senders   []string       // whose messages become order drafts
+	senders   []string       // senders of messages that become order drafts
 	workspace uuid.UUID      // workspace of order drafts; zero: the operator's
 	keepHooks time.Duration  // retention period of webhook bodies
 }

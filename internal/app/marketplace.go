@@ -57,7 +57,7 @@ func (s *System) marketplaceRoutes() *marketplacehttp.Routes {
 	return r
 }
 
-// notified returns the notices of a port. sent is the status of those that were sent.
+// notified returns the notices of a port. sent is the status of sent notices.
 func (s *System) notified(ctx context.Context, port enquiry.Port, sent string, skip, limit int) ([]opshttp.Message, int, error) {
 	rows, total, err := s.Marketplace.Notices(ctx, nil, string(port), skip, limit)
 	messages := make([]opshttp.Message, len(rows))

@@ -45,7 +45,7 @@ type projectionMetrics struct {
 	log      *slog.Logger
 }
 
-// projectionGauges are the gauges of each projection, buildGauges those of each running rebuild.
+// projectionGauges are the gauges of each projection, buildGauges the gauges of each running rebuild.
 var (
 	projectionGauges = []gauge[opsview.Projection]{
 		{"position", "Position of the log that the projection has reached.",

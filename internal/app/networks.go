@@ -94,7 +94,7 @@ type campaignSettings struct {
 }
 
 // campaignsAtOnce is the maximum number of campaigns sent concurrently. They mostly wait for their rate or their network, and each holds a
-// connection meanwhile. They may hold half of the connections at most; otherwise they could all wait for another one for ever.
+// connection meanwhile. They may hold half of the connections at most; otherwise all of them could wait for a further connection for ever.
 const campaignsAtOnce = 8
 
 // openCampaigns connects campaigns with messages, tables and jobs.

@@ -24,7 +24,7 @@ const (
 // Remains implements the erasures' ResidualData.
 type Remains struct {
 	System      *System
-	Projections []*projections.Projection // whose tables may have personal values
+	Projections []*projections.Projection // projections with personal values in their tables
 }
 
 // ScrubMail implements the reactors' ResidualData.

@@ -156,7 +156,7 @@ func Classify(err error) *fault.Error {
 	server, isServer := errors.AsType[*pgconn.PgError](err)
 	network, isNetwork := errors.AsType[net.Error](err)
 	large, isTooLarge := errors.AsType[*eventstore.TooLarge](err)
-	_, isDisk := errors.AsType[*fs.PathError](err) // its error numbers look like those of a network
+	_, isDisk := errors.AsType[*fs.PathError](err) // its error numbers look like a network's
 	switch {
 	case isServer && server.Code == diskFull:
 		return fault.New(fault.Unavailable, "The database's disk is full: nothing is stored until it has space, then try again")

@@ -137,7 +137,7 @@ type messaging struct {
 type incoming struct {
 	Inbox  *inbox.Inbox
 	hooks  []webhooks.Endpoint
-	tokens []string // ports whose webhooks have a token of an earlier start
+	tokens []string // webhook ports with a token of an earlier start
 }
 
 // Open is OpenBooks with accounts and other systems.
@@ -311,7 +311,7 @@ func (s *System) Build(p *projections.Projection) projections.Build {
 	}
 }
 
-// ProjectionsNamed returns the projections of these names, or all if there are none.
+// ProjectionsNamed returns the projections with these names, or all if no names are given.
 func ProjectionsNamed(names []string) ([]*projections.Projection, error) {
 	if len(names) == 0 {
 		return AllProjections(), nil

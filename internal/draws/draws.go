@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Default makes each property of the package draw n times, and shrink a failure for 5 seconds, unless -rapid.checks says otherwise.
+// Default makes each property of the package draw n times, and shrink a failure for 5 seconds, unless -rapid.checks sets another number.
 // Call it in TestMain if each draw needs a database or processes: rapid's default of a hundred draws takes too long then. make soak sets
 // BAHI_ROUNDS, which restores the default.
 func Default(n int) {

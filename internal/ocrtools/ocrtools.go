@@ -23,14 +23,14 @@ import (
 type Tools struct {
 	Tesseract string
 	Version   string   // version of tesseract, such as 5.3.0
-	Languages []string // those of [Languages] for which it has data
+	Languages []string // the part of [Languages] for which it has data
 
 	PDFInfo, PDFToText, PDFToPPM string
 
 	Env []string // environment of programs that were unpacked, not installed
 }
 
-// Languages are those of khata pages.
+// Languages are the languages of khata pages.
 var Languages = []string{"eng", "hin", "guj"}
 
 var packages = []string{"tesseract-ocr", "tesseract-ocr-eng", "tesseract-ocr-hin", "tesseract-ocr-guj", "poppler-utils"}
@@ -218,7 +218,7 @@ func (s *Locator) Tools(ctx context.Context) (Tools, error) {
 	return s.found, s.why
 }
 
-// Known describes what was found, without waiting for it.
+// Known describes the programs found so far, without waiting.
 func (s *Locator) Known() string {
 	switch {
 	case s.Off:

@@ -33,7 +33,7 @@ func launch(p *Programs, f folder, o owner) (*postmaster, error) {
 	if err := out.Chown(int(o.uid), int(o.gid)); err != nil {
 		return nil, fmt.Errorf("give postgres its log: %w", err)
 	}
-	// Not CommandContext: the cluster outlives every context of ours.
+	// Not CommandContext: the cluster outlives every context of this process.
 	cmd := exec.Command(p.path("postgres"), "-D", f.pgdata()) //nolint:gosec,noctx // G204: the program was found or installed by us.
 	cmd.Dir = "/"
 	cmd.Env = append(p.env(), "HOME="+f.postgres())

@@ -44,7 +44,7 @@ func Find(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
 		return p, nil
 	}
 	found := installed(ctx)
-	if ctx.Err() != nil { // A search that is cut short finds nothing.
+	if ctx.Err() != nil { // An interrupted search finds nothing.
 		return nil, fmt.Errorf("look for Postgres's programs: %w", context.Cause(ctx))
 	}
 	if p := newest(found, major); p != nil {
@@ -94,7 +94,7 @@ func wanted(major int) string {
 func newest(found []*Programs, major int) *Programs {
 	var best *Programs
 	for _, p := range found {
-		// The first of equals is kept, because the PATH comes first.
+		// The first of equal versions is kept, because the PATH is searched first.
 		if p.fits(major) == nil && (best == nil || p.Major > best.Major) {
 			best = p
 		}

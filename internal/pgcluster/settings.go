@@ -125,8 +125,8 @@ func configuration(f folder, socketDir string, ephemeral bool, wanted map[string
 	return b.String(), nil
 }
 
-// authentication returns the texts of pg_hba.conf and pg_ident.conf. A client must connect through the socket and be the owner or
-// root, as the kernel reports it. All others are refused, whatever listen_addresses says.
+// authentication returns the texts of pg_hba.conf and pg_ident.conf. A client must connect through the socket and be the owner or root, as
+// the kernel reports it. All other clients are refused, whatever the value of listen_addresses.
 func authentication(o owner) (hba, ident string) {
 	hba = "# Written by bahi at each start.\n" +
 		"local all all peer map=bahi\n" + //nolint:dupword // A database and a user.

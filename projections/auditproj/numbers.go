@@ -24,7 +24,7 @@ func nextNumber(ctx context.Context, tx pgx.Tx) (n int64, err error) {
 
 // Numbers reports missing checkpoints.
 type Numbers struct {
-	Imported int64 // checkpoints up to this number came with an imported log, and may be missing
+	Imported int64 // checkpoints up to this number belong to an imported log, and may be missing
 	Excused  int64 // checkpoints up to this number may be missing: imported, or lost in an accepted restore
 	Missing  int64 // number of missing later checkpoints
 	First    int64 // the first missing checkpoint

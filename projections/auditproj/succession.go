@@ -115,13 +115,13 @@ func (s *ImportedHistory) Checkpoints() int { return len(s.signed) }
 type ImportTarget struct {
 	Vault Vault
 	Names []string // names of the keys in the vault
-	Came  bool     // these keys came with the log
+	Came  bool     // these keys were imported with the log
 	Given [][]byte // as in [Ring]
 }
 
-// PassOn writes keys and checkpoints to the empty tables. It returns true if the target has the last signing key, or all keys that came
-// with the log. Then signing continues with that key. Otherwise the target signs with its own key, and the checkpoints belong to another
-// installation.
+// PassOn writes keys and checkpoints to the empty tables. It returns true if the target has the last signing key, or all keys that were
+// imported with the log. Then signing continues with that key. Otherwise the target signs with its own key, and the checkpoints belong to
+// another installation.
 func (s *ImportedHistory) PassOn(ctx context.Context, tx pgx.Tx, to ImportTarget) (bool, error) {
 	private, err := to.private(ctx, s.origin)
 	if err != nil {

@@ -54,7 +54,7 @@ var Companies = projections.Define("companies", 5,
 
 const endName = `update company_name set to_position = $2 where company_id = $1 and to_position = 9223372036854775807`
 
-// compared are the fields that filters compare. searched are the fields whose words are searchable, besides the name.
+// compared are the fields that filters compare. searched are the fields with searchable words, besides the name.
 var (
 	compared = map[string]bool{"category": true, "city": true}
 	searched = map[string]bool{"category": true, "sub_category": true, "city": true, "description": true}

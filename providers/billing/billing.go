@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ErrNotProven reports a call whose signature is missing, wrong, or old.
+// ErrNotProven reports a call with a missing, wrong or old signature.
 var ErrNotProven = errors.New("the signature is missing or wrong")
 
 const tolerance = 5 * time.Minute

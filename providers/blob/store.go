@@ -206,8 +206,8 @@ func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 	}
 }
 
-// URL returns a link that anybody may GET until ttl, in whole seconds, has passed. It does not check that the blob exists. URL fails with
-// [ErrKey] or [ErrTTL].
+// URL returns a public link that is valid for ttl, in whole seconds. It does not check that the blob exists. URL fails with [ErrKey] or
+// [ErrTTL].
 func (s *Store) URL(ctx context.Context, key string, ttl time.Duration) (string, error) {
 	if err := checkKey(key); err != nil {
 		return "", err

@@ -8,7 +8,7 @@ import (
 	"bahi/providers/breaker"
 )
 
-// breakers stop the calls of a channel whose network does not respond, so that callers do not wait one after another.
+// breakers stop the calls of a channel while its network does not respond, so that callers do not wait one after another.
 type breakers struct {
 	mu sync.Mutex
 	of map[int64]*breaker.Breaker[struct{}]

@@ -136,7 +136,7 @@ func (n *Networks) Health(ctx context.Context, a network.Account) (network.Healt
 	if failed != nil {
 		return network.Health{}, failed
 	}
-	a.BaseURL = "" // a channel's own server proves nothing: the channel's owner controls it
+	a.BaseURL = "" // a channel's own server is no proof: the channel's owner controls it
 	_, own := n.of(a)
 	h.Proven = called.BaseURL != "" && called.BaseURL == own.BaseURL
 	return h, nil

@@ -14,7 +14,7 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// lister is an adapter whose network has templates.
+// lister is an adapter of a network with templates.
 type lister interface {
 	templates(ctx context.Context, a network.Account) ([]network.Template, *network.Failure)
 }
@@ -188,7 +188,7 @@ func filled(f *network.Filled) *cloudFilled {
 	return out
 }
 
-// sandboxTemplates are those of every sandbox channel (CONTRACT.md N6).
+// sandboxTemplates are the templates of every sandbox channel (CONTRACT.md N6).
 var sandboxTemplates = func() (all []network.Template) {
 	for _, t := range []cloudTemplate{
 		{Name: "order_ready", Language: "en", Category: "UTILITY",

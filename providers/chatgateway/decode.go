@@ -207,7 +207,7 @@ func decodeForm(body []byte) ([]Event, error) {
 	return []Event{e}, nil
 }
 
-// name sets the sender's phone or, if the network gives none, its id as it is. It removes a prefix such as tel:.
+// name sets the sender's phone, without a prefix such as tel:. If the network gives no phone, name sets the id unchanged.
 func (e *Event) name(id string) {
 	id = id[strings.LastIndexByte(id, ':')+1:]
 	phone, domain, _ := strings.Cut(id, "@")

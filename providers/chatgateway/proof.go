@@ -102,7 +102,7 @@ func SignForm(secret, address string, body []byte) string {
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// equal compares in a time that does not depend on the given text. An empty secret equals nothing.
+// equal compares in constant time. An empty secret equals no text.
 func equal(given, want string) bool {
 	g, w := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
 	return subtle.ConstantTimeCompare(g[:], w[:]) == 1 && want != ""

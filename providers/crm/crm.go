@@ -193,7 +193,7 @@ func (c *Client) post(ctx context.Context, l Lead, token string) (status int, bo
 	return answer(c.Client, req)
 }
 
-// answer sends a request. Its error is our own text: the client's would quote the address, which may have keys.
+// answer sends a request. Its error has Bahi's text: the HTTP client's error would quote the address, which may contain keys.
 func answer(client *http.Client, req *http.Request) (status int, body []byte, err error) {
 	res, err := client.Do(req)
 	if err != nil {

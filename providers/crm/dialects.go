@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// generic posts a lead as it is.
+// generic posts a lead unchanged.
 type generic struct{}
 
 func (generic) request(s Settings, l Lead, req *http.Request, _ string) any {

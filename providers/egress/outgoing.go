@@ -55,8 +55,8 @@ func Parse(list []string) (e Allowlist, err error) {
 	return e, nil
 }
 
-// special are networks that netip does not distinguish from public ones: those of IANA's registries of special purposes (RFC 6890), current
-// and former.
+// special are the networks in IANA's current and former registries of special purposes (RFC 6890). Package netip does not distinguish them
+// from public networks.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"),

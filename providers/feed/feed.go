@@ -64,7 +64,7 @@ func ParseAddress(text string, options ...string) (Address, error) {
 	return a, nil
 }
 
-// Roots returns the trusted authorities: those of a PEM file, or nil for the system's if file is empty.
+// Roots returns the trusted authorities in a PEM file, or nil for the system's authorities if file is empty.
 func Roots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // crypto/tls then uses the system's
@@ -80,7 +80,7 @@ func Roots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// TLS returns the configuration for a broker whose certificate these authorities signed.
+// TLS returns the configuration for a broker with a certificate signed by these authorities.
 func TLS(roots *x509.CertPool) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 }

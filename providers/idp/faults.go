@@ -13,9 +13,9 @@ var (
 	ErrUnavailable = &fault.Error{Kind: fault.Unavailable, Detail: "The identity provider is not available", Code: "temporarily_unavailable"}
 	// ErrRefused: the provider refused. Code is the provider's: access_denied, invalid_grant …
 	ErrRefused = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider refused the sign-in", Code: "access_denied"}
-	// ErrInvalidRequest: the browser's query does not belong to its flow, or came too late.
+	// ErrInvalidRequest: the browser's query does not belong to its flow, or arrived too late.
 	ErrInvalidRequest = &fault.Error{Kind: fault.Invalid, Detail: "Sign-in request is invalid or has expired", Code: "invalid_request"}
-	// ErrInvalidToken: the provider's response does not prove who signed in.
+	// ErrInvalidToken: the provider's response does not prove the user's identity.
 	ErrInvalidToken = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider's response is not valid", Code: "invalid_token"}
 )
 

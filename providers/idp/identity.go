@@ -11,8 +11,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Identity is a signed-in person, as the provider describes them. Issuer and Subject together identify the person for ever; an address may
-// pass to another person. All other fields may be empty.
+// Identity is a signed-in person, as the provider describes them. Issuer and Subject together identify the person permanently. An address
+// may later belong to another person. All other fields may be empty.
 type Identity struct {
 	Issuer        string
 	Subject       string // at most 255 bytes
@@ -42,7 +42,7 @@ func (y *yes) UnmarshalJSON(text []byte) error {
 }
 
 // Finish takes the query of the returning browser and the flow that the same browser began, and returns the identity. A flow can be
-// finished once: the provider accepts a code once. The errors are those of this package.
+// finished once: the provider accepts a code once. It returns the errors of this package.
 func (c *Client) Finish(ctx context.Context, flow Flow, query url.Values) (Identity, error) {
 	code, err := c.codeOf(flow, query)
 	if err != nil {

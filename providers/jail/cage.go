@@ -29,7 +29,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// Limits limit a program. Zero values become those of [DefaultLimits].
+// Limits limit a program. Zero values are replaced by those of [DefaultLimits].
 type Limits struct {
 	Time      time.Duration // time of one run
 	Processor time.Duration // processor time of one process in one run, in whole seconds
@@ -46,7 +46,7 @@ var DefaultLimits = Limits{Time: 60 * time.Second, Processor: 20 * time.Second, 
 // ErrTime is the error of a run that exceeded its time.
 var ErrTime = errors.New("the program took too long")
 
-// ErrBusy is the error of an owner whose other jail is still open.
+// ErrBusy reports that another jail of the owner is still open.
 var ErrBusy = &fault.Error{Kind: fault.Unavailable, Detail: "Another file of this workspace is being read. Try again later.", RetryAfter: 5}
 
 // ErrOutput is the error of a run with more output than allowed.
@@ -65,9 +65,9 @@ func (f *ExitError) Error() string { return fmt.Sprintf("%s ended with code %d",
 // nobody is the user and group of programs that root starts.
 const nobody = 65534
 
-// Owner is the workspace whose file is read.
+// Owner is the workspace of the file.
 type Owner struct {
-	ID   uuid.UUID     // uuid.Nil: nobody's
+	ID   uuid.UUID     // uuid.Nil: no workspace
 	Wait time.Duration // wait for the owner's other file; 0: unlimited
 }
 
@@ -191,7 +191,7 @@ func (c *Jail) Put(name string, content []byte) error {
 	return os.Chown(path, nobody, nobody)
 }
 
-// ReadFile returns a file that a program wrote and removes it. It follows no link and reads nothing larger than Limits.FileSize.
+// ReadFile returns and removes a file that a program wrote. It refuses links and files larger than Limits.FileSize.
 func (c *Jail) ReadFile(name string) ([]byte, error) {
 	f, err := os.OpenFile(c.path(name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

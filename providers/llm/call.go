@@ -134,7 +134,7 @@ func (c *Client) note(model string, change func(*habits)) {
 	c.learn[model] = h
 }
 
-// answered reads a completion. A truncated answer, a refusal and an empty one are errors.
+// answered reads a completion. It returns an error for a truncated answer, a refusal and an empty answer.
 func answered(body []byte) (a Answer, err error) {
 	var read completion
 	if err := json.Unmarshal(body, &read); err != nil || len(read.Choices) == 0 {

@@ -109,7 +109,7 @@ func (c *Client) Embeds() string {
 // ErrNoModel is the error of a request for which no model is configured.
 var ErrNoModel = errors.New("no model is configured for this")
 
-// Error reports why a model gave no usable answer. It has the server's codes, never its texts or the key.
+// Error reports why a model returned no usable answer. It has the server's codes, never the server's texts or the key.
 type Error struct {
 	Why    string
 	Status int    // status of the server's response; 0: none was received

@@ -196,8 +196,8 @@ func (f *Folder) Read(ctx context.Context, name string) (Message, error) {
 	return m, nil
 }
 
-// Scrub deletes every mail whose ID has one of the marks as a word between hyphens, and every half-written file, whose recipient is
-// unknown. It continues after an error. Removed counts complete mails.
+// Scrub deletes every mail with one of the marks as a word between hyphens in its ID. It also deletes every half-written file, because the
+// recipient is unknown. It continues after an error. Removed counts complete mails.
 func (f *Folder) Scrub(ctx context.Context, marks ...string) (removed int, err error) {
 	f.writing.Lock() // no mail is added meanwhile
 	defer f.writing.Unlock()

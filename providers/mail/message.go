@@ -1,6 +1,6 @@
 // Package mail sends mail: to a server by SMTP or, if none is configured, into files.
 //
-// A message has one recipient. So a server's response concerns one person, a retried job sends nothing twice to others, and an erasure
+// A message has one recipient. So a server's response is about one person, a retried job sends nothing twice to others, and an erasure
 // deletes whole messages.
 //
 // No error of this package contains an address, a name or a server's free text, because jobs keep their errors after the person is erased.

@@ -21,7 +21,7 @@ type SMTP struct {
 	host     string
 	from     netmail.Address
 	timeout  time.Duration
-	implicit *tls.Config // nil unless TLS comes before SMTP (RFC 8314, section 3)
+	implicit *tls.Config // nil unless TLS begins before SMTP (RFC 8314, section 3)
 	options  []gomail.Option
 	now      func() time.Time
 }

@@ -25,7 +25,7 @@ var (
 	locked    = regexp.MustCompile(`(?m)^Encrypted:\s+yes`)
 )
 
-// pdf reads a PDF: the text of its pages, or a picture of those with too little text.
+// pdf reads a PDF: the text of each page, or a picture of a page with too little text.
 func (s *session) pdf(ctx context.Context, file []byte) error {
 	if s.tools.PDFInfo == "" || s.tools.PDFToText == "" || s.tools.PDFToPPM == "" {
 		return s.missing("poppler")

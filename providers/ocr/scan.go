@@ -13,7 +13,7 @@ import (
 	"bahi/domain/ledger/khatapage"
 )
 
-// decoding lets one picture at a time be decoded.
+// decoding limits the pictures that are decoded to one at a time.
 var decoding = semaphore.NewWeighted(1)
 
 // scan is a page in grey.
@@ -173,7 +173,7 @@ func (s *scan) median() {
 	s.pix = to
 }
 
-// block is the side, in pixels, of the regions whose light is measured.
+// block is the side, in pixels, of the regions in which the light is measured.
 const block = 64
 
 // evenLight makes the paper white, even in shadows.

@@ -23,7 +23,7 @@ const (
 	tolerance = 5 * time.Minute
 )
 
-// ErrNotProven reports a call whose signature is missing, wrong, or older than five minutes.
+// ErrNotProven reports a call with a missing or wrong signature, or with one older than five minutes.
 var ErrNotProven = errors.New("the signature is missing or wrong")
 
 // Secret is a secret of the partner.

@@ -268,7 +268,7 @@ func wrapped(lines [][]cell) (rows [][]cell) {
 	return rows
 }
 
-// join adds the cells of a line to those of a row.
+// join adds the cells of a line to the cells of a row.
 func join(row, line []cell) {
 	for _, c := range line {
 		i := slices.IndexFunc(row, func(above cell) bool { return above.block == c.block })

@@ -101,7 +101,7 @@ func request(ctx context.Context, client *http.Client, at *url.URL) (*http.Respo
 	return res, nil
 }
 
-// allowed checks robots.txt. A missing or refused one allows everything, an unavailable one nothing.
+// allowed checks robots.txt. A missing or refused file allows all pages, an unavailable file none.
 func allowed(ctx context.Context, client *http.Client, at *url.URL) error {
 	res, err := request(ctx, client, &url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/robots.txt"})
 	if err != nil {

@@ -91,7 +91,7 @@ type SendDeletionNotice struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// SendDeletionReceipt mails to the user that a deletion was requested, in case somebody else requested it.
+// SendDeletionReceipt notifies the user of a requested deletion, in case another person requested it.
 type SendDeletionReceipt struct {
 	User uuid.UUID `json:"user_id"`
 }
@@ -114,12 +114,12 @@ type ForgetSubject struct {
 	Unlisted bool   `json:"unlisted"` // no table has its values
 }
 
-// EraseUser erases a user who is due.
+// EraseUser erases a user after the requested time of deletion.
 type EraseUser struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// ScrubTables makes Postgres remove old row versions of subjects whose keys were destroyed.
+// ScrubTables makes Postgres remove old row versions of subjects with destroyed keys.
 type ScrubTables struct {
 	Subject string `json:"subject"` // the newest one, which distinguishes the job from a running one
 	AtOnce  bool   `json:"at_once,omitempty"`

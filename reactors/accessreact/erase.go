@@ -35,7 +35,7 @@ type Vault interface {
 	ApplyErasures(ctx context.Context, list []vault.Erasure) (changed int, err error)
 }
 
-// ResidualData deletes the data about people outside the log and its tables. Folders are those of this node.
+// ResidualData deletes personal data outside the log and its tables. It uses the folders of this node.
 type ResidualData interface {
 	// ScrubMail removes mails whose names have one of the marks.
 	ScrubMail(ctx context.Context, marks ...string) error
@@ -62,7 +62,7 @@ type Eraser struct {
 	Views    *accessview.Views
 	Vault    Vault
 	Remains  ResidualData
-	Tables   []string // names of the projections whose tables may have people
+	Tables   []string // names of the projections with personal data in their tables
 	Jobs     Scrubs
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -228,8 +228,8 @@ func userOf(subject string) (uuid.UUID, bool) {
 }
 
 // Erase erases a user who is due; otherwise it does nothing. The first event states that the erasure has begun: from then on the user does
-// not exist, and the deletion cannot be cancelled. All later steps are idempotent, and none needs anything that another destroys. A begun
-// erasure will finish, because the user's row remains due until [Eraser.conclude] has run. The job that follows from its event scrubs
+// not exist, and the deletion cannot be cancelled. All later steps are idempotent. No step requires data that another step destroys. A
+// begun erasure will finish, because the user's row remains due until [Eraser.conclude] has run. The job that follows from its event scrubs
 // Postgres.
 func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	l, err := commands.Load(ctx, e.Commands.Fresh(), user.Kind, id.String())

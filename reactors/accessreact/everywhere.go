@@ -42,7 +42,7 @@ type PersonEraser struct {
 type found struct {
 	users       []uuid.UUID
 	invitations []uuid.UUID
-	companies   []uuid.UUID // whose enquiries go to the address
+	companies   []uuid.UUID // companies that receive enquiries at the address
 	contacts    []messagingview.Owned
 	sellers     []uuid.UUID // contacts of companies
 	buyers      []string
@@ -50,7 +50,7 @@ type found struct {
 }
 
 // EraseEverywhere erases all subjects that have an address or a phone, and returns their number. It finds accounts by address alone,
-// because phones of accounts are not verified. When it returns, all keys are destroyed except those of accounts, which a job erases.
+// because phones of accounts are not verified. When it returns, all keys are destroyed except the keys of accounts. A job erases accounts.
 func (e *PersonEraser) EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error) {
 	var wrongEmail, wrongPhone error
 	if strings.TrimSpace(email) != "" {

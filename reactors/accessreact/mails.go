@@ -64,7 +64,7 @@ var templates = template.Must(template.ParseFS(texts, "mails/*.txt"))
 
 // letter has the values of the templates.
 type letter struct {
-	Name  string // set only for a user with a verified address: otherwise anybody could mail any text to anybody
+	Name  string // set only for a user with a verified address: otherwise any user could mail any text to any address
 	Link  string
 	User  uuid.UUID
 	Until string
@@ -72,7 +72,7 @@ type letter struct {
 
 // about has the owners of a mail. The mail's name contains them, so an erasure finds it even without the user's key.
 type about struct {
-	of       uuid.UUID // the user or the invitation; [uuid.Nil]: neither
+	of       uuid.UUID // the user or the invitation; [uuid.Nil]: none
 	emailKey string    // key of the recipient's address; empty: the administrator
 }
 
@@ -114,7 +114,7 @@ func (m *Mails) sendTo(ctx context.Context, kind string, job int64, a about, add
 	return err
 }
 
-// spared returns the result of a job whose mail is not sent now.
+// spared returns the result of a job that sends no mail now.
 func spared(err error) error {
 	switch {
 	case errors.Is(err, credentials.ErrMailed):
@@ -170,8 +170,8 @@ func (m *Mails) reset(ctx context.Context, job reactors.Job[SendReset]) error {
 	return m.send(ctx, "password-reset", job.ID, about{id, s.EmailKey}, s.Email, l)
 }
 
-// emailNotice writes to the previous address if it was verified: anybody can enter another person's address and then change it. The mail
-// explains how to undo the change, unless the change was itself an undo.
+// emailNotice mails the previous address only if it was verified, because a user can enter another person's address and then change it. The
+// mail explains how to undo the change, unless the change was itself an undo.
 func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotice]) error {
 	var (
 		before, s user.State

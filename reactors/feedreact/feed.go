@@ -32,8 +32,8 @@ type Config struct {
 	Pool  *pgxpool.Pool // on the database with the checkpoint
 
 	// Broker receives messages. Publish MUST return nil only if it has stored all of them, each subject's in the given order, and MUST accept
-	// repetitions. It MUST heed the context of the first message, and MUST return on its own. Its error is a [*feed.Refused] if it will never
-	// accept a message. The broker MUST have stored the messages before the refused one, and none of the same subject after it.
+	// repetitions. It MUST end with the context of the first message, and MUST limit its own duration. Its error is a [*feed.Refused] if it
+	// will never accept a message. The broker MUST have stored the messages before the refused one, and none of the same subject after it.
 	Broker message.Publisher
 
 	Topic   string // the destination, in terms of the broker's adapter
@@ -65,7 +65,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	return f.runner.React(ctx, projections.Forward(Name, !f.config.FromNow, f.forward))
 }
 
-// forward publishes events until the broker has all of them, or those before a refused one. If the broker times out, forward halves the
+// forward publishes events until the broker has all events, or all events before a refused one. If the broker times out, forward halves the
 // number of messages per call, so a slow broker makes progress.
 func (f *Feed) forward(ctx context.Context, events []event.Stored, waits func(error)) (kept int, err error) {
 	messages := make([]*message.Message, len(events))

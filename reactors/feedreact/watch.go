@@ -14,7 +14,7 @@ import (
 // The states of a feed.
 const (
 	Live    = "live"    // this process or another forwards events
-	Waiting = "waiting" // the broker or the database does not respond, or was not yet asked; the feed retries
+	Waiting = "waiting" // the broker or the database does not respond, or was not called yet; the feed retries
 	Parked  = "parked"  // an operator must act
 )
 

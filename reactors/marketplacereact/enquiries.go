@@ -43,7 +43,7 @@ var Companies = reactors.Define("companies",
 // gather is the maximum wait of an enquiry for others, so that the same jobs handle them.
 const gather = 100 * time.Millisecond
 
-// EnquiryBatch has enquiries whose companies one job notifies.
+// EnquiryBatch has the enquiries for which one job notifies companies.
 type EnquiryBatch struct {
 	Enquiry   uuid.UUID   `json:"enquiry_id,omitzero"` // set by older programs only
 	Enquiries []uuid.UUID `json:"enquiries,omitempty"`

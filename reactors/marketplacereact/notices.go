@@ -401,7 +401,7 @@ func (n *Notices) write(ctx context.Context, at *readmodels.At, o notice, of com
 	return settled(err)
 }
 
-// settled returns nil for a skip, and gives up after a final failure.
+// settled returns nil for a skip, and cancels the job after a final failure.
 func settled(err error) error {
 	if _, skipped := errors.AsType[skip](err); skipped {
 		return nil

@@ -58,7 +58,7 @@ const (
 
 	leaseAgain = time.Second // delay of a job while another one answers the contact
 
-	// TakeOverInterval is the interval of the search for answers whose process died.
+	// TakeOverInterval is the interval of the search for answers of dead processes.
 	TakeOverInterval = 10 * time.Second
 )
 
@@ -76,7 +76,7 @@ func (a *Answers) Workers() reactors.Workers {
 	}), reactors.Work(reactors.Policy{Attempts: 1}, a.takeOver)}
 }
 
-// needed returns the messages whose channel has an active bot.
+// needed returns the messages on channels with an active bot.
 func (a *Answers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerMessage]) ([]bool, error) {
 	return ofEach(all, func(w reactors.Wanted[AnswerMessage]) int64 { return w.Args.Channel },
 		func(w reactors.Wanted[AnswerMessage]) ([]int64, error) {
@@ -101,7 +101,7 @@ func ofEach[E any, K comparable](all []E, key func(E) K, look func(E) ([]int64, 
 	return there, nil
 }
 
-// TakeOver frees the answers whose process died: those that run without a renewed lease. Otherwise they would wait for their timeout.
+// TakeOver frees the answers of dead processes: running answers without a renewed lease. Otherwise these would wait for their timeout.
 type TakeOver struct{}
 
 // Kind implements [reactors.Args].
@@ -127,7 +127,7 @@ type turn struct {
 	silent    bool // too many replies
 }
 
-// answer makes the first active bot of the channel answer the waiting messages. last: there is no attempt after an error.
+// answer lets the first active bot of the channel reply to the waiting messages. last: no attempt follows an error.
 func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) error {
 	t, asOf, err := readmodels.CompleteAsOf(func(at *readmodels.At) (*turn, error) { return a.turn(ctx, at, args) })
 	if errors.Is(err, errNothing) || err == nil && t == nil {
@@ -270,5 +270,5 @@ func (a *Answers) fill(ctx context.Context, at *readmodels.At, t *turn, talk mes
 	return err
 }
 
-// errNothing reports that no message waits for an answer.
+// errNothing reports that no message waits for a reply.
 var errNothing = errors.New("nothing waits for an answer")

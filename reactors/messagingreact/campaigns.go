@@ -57,7 +57,7 @@ func dispatch(q *reactors.Queue, id string) error {
 // DispatchCampaign sends the due messages of a campaign.
 type DispatchCampaign struct {
 	Campaign string `json:"campaign"`
-	Slot     int64  `json:"slot,omitempty"` // set by the sweep; distinguishes its job from one whose process died
+	Slot     int64  `json:"slot,omitempty"` // set by the sweep; distinguishes its job from a dead process's job
 }
 
 // Kind implements [reactors.Args].
@@ -80,7 +80,7 @@ type FailCampaigns struct {
 // Kind implements [reactors.Args].
 func (FailCampaigns) Kind() string { return "fail_campaigns" }
 
-// TendCampaigns starts planned runs, ends pauses, and finds campaigns whose process died.
+// TendCampaigns starts planned runs, ends pauses, and continues campaigns of dead processes.
 type TendCampaigns struct{}
 
 // Kind implements [reactors.Args].
@@ -93,8 +93,8 @@ const (
 	// slot is the interval at which the sweep adds a job for an active campaign. The job ends at once if another one sends the campaign.
 	slot = 15 * time.Second
 
-	// slice is the maximum time that a job sends. Then other campaigns have their turn: those of its channel, and all if more than AtOnce
-	// are active.
+	// slice is the maximum time for which a job sends. Then other campaigns of the channel may send, and all campaigns if more than AtOnce are
+	// active.
 	slice      = 45 * time.Second
 	sliceAtEnd = 3 * time.Minute // a job that does not end is lost
 )

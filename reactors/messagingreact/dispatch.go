@@ -77,7 +77,7 @@ type sending struct {
 	campaign  commands.Loaded[campaign.State]
 	line      messagingcmd.CampaignChannel
 	pace      *rate.Limiter
-	budget    int64 // number of people to whom the network still lets us write; -1: unlimited
+	budget    int64 // number of people to whom the network still allows messages; -1: unlimited
 	putOff    int   // number of throttles in a row
 	delivered int   // messages that the network accepted
 	worked    bool  // this job has recorded that the network accepts messages
@@ -122,7 +122,7 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 		switch {
 		case err != nil:
 			return false, err
-		case len(work) == 0 && after > 0: // postponed messages come first
+		case len(work) == 0 && after > 0: // postponed messages are first
 			after = 0
 			continue
 		case len(work) == 0:
@@ -499,7 +499,7 @@ func (s *sending) answered(ctx context.Context, work []messagingview.Recipient, 
 	})
 }
 
-// note records the results of calls. If a receipt came first, the command decides again on the newer state.
+// note records the results of calls. If a receipt was recorded first, the command decides again on the newer state.
 func (s *sending) note(ctx context.Context, settled []commands.StreamCommand[message.State]) error {
 	if err := commands.HandleAll(ctx, s.Commands, s.req, message.Kind, settled); err != nil {
 		return fmt.Errorf("record results of a campaign's messages: %w", err)

@@ -86,8 +86,9 @@ func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool,
 	return notes, all, err
 }
 
-// Daily returns the signed texts of the checkpoints for an archive up to a position, by size: the last one of each day (UTC), and those
-// with signatures of two keys of the log. Two signatures extend trust from the former key to the next. Daily omits abandoned checkpoints.
+// Daily returns the signed texts of the checkpoints for an archive up to a position, by size: the last text of each day (UTC), and the
+// texts with signatures of two keys of the log. Two signatures extend trust from the former key to the next. Daily omits abandoned
+// checkpoints.
 func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, error) {
 	rows, _ := p.DB.Query(ctx, `
 		with c as (

@@ -24,7 +24,7 @@ var recordKinds = map[string][]string{
 	takada.Kind.Category(): {client.Ledger.Accounts.Category(), order.Kind.Category()},
 }
 
-// IsRecord reports whether the kind is that of orders or of takadas.
+// IsRecord reports whether the records are orders or takadas.
 func (k Kind) IsRecord() bool { return recordKinds[string(k)] != nil }
 
 // SQL of the first positions at which orders and takadas changed, in order.

@@ -161,9 +161,9 @@ type Notice struct {
 	Error   *string
 }
 
-// Notices lists the notifications of all companies by a port, newest first, after the first skip, and returns the number of all. Their
-// status is that of the enquiry, because a receipt comes later and has neither text nor recipient. For chat it includes the messages of
-// sandbox channels.
+// Notices lists the notifications of all companies by a port, newest first, after the first skip, and returns the number of all. Each has
+// the status in the enquiry, because a receipt arrives later and has no text and no recipient. For chat it includes the messages of sandbox
+// channels.
 func (v *Views) Notices(ctx context.Context, at *readmodels.At, port string, skip, limit int) (rows []Notice, total int64, err error) {
 	return readmodels.List[Notice]{As: pgx.RowToStructByPos[Notice], Order: `at desc, enquiry_id desc, id desc`, SQL: `
 		select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status),

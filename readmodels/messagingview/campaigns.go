@@ -96,7 +96,7 @@ func asCampaign(row pgx.CollectableRow) (c Campaign, err error) {
 		s.Responded = &responded
 	}
 	if doubtful > 0 { // its sender may have died
-		c.Reason = new("The network has not answered, and nothing was heard of what was sent: messages without a receipt are sent once more " +
+		c.Reason = new("The network has not responded, and some sent messages have no delivery receipt. Bahi sends these messages once more " +
 			"ten minutes after their call")
 	}
 	return c, err

@@ -152,7 +152,7 @@ func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace uuid.
 }
 
 // Conversations lists the contacts of a workspace with a conversation, the newest message first, after skipping some. An empty status
-// matches all. It does not return their number, because counting would read all of them.
+// matches all. It does not return the number of contacts, because counting would read all of them.
 func (v *Views) Conversations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, status string, skip int64,
 	limit int) ([]Contact, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messages", "messaging_contacts"), pgx.RowToStructByName[Contact], contactColumns+`

@@ -28,7 +28,7 @@ const MaxKeys = 1 << 17
 // window has the times of a key's allowed requests, oldest first.
 type window struct {
 	times []time.Duration
-	empty time.Duration // time at which the last of them leaves the window
+	empty time.Duration // time at which the last request leaves the window
 }
 
 // NewMemory returns a Memory with up to most keys of either kind; 0: [MaxKeys].

@@ -26,7 +26,7 @@ import (
 	"bahi/internal/cli/progress"
 )
 
-// These are the names in a backup's folder. A dump has the schemas that nothing else could restore. Projections are folded from the log
+// These are the names in a backup's folder. A dump has the schemas that cannot be computed from others. Projections are folded from the log
 // again, so their schemas are omitted, and their registry is dumped without rows.
 const (
 	backupFormat    = "bahi-backup"

@@ -67,8 +67,7 @@ func missing(list, in []vault.Erasure) (out []vault.Erasure) {
 
 type exportErasures struct{ ErasureList }
 
-// Run writes the list. It refuses to overwrite a file with an erasure that this system lacks: the system is a restored backup
-// whose list was not applied yet.
+// Run writes the list. It refuses to overwrite a file with an erasure that this system lacks: the list was not applied after a restore.
 func (c exportErasures) Run(ctx context.Context, sys *app.System) error {
 	list, err := sys.Vault.Erasures(ctx)
 	if err != nil {

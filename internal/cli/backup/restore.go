@@ -113,7 +113,7 @@ func load(ctx context.Context, db *app.Database, s app.Settings, m Manifest, dir
 	}
 	done := watchCopy(ctx, db, s.Shell.Err, "restoring the log", int64(m.Head))
 	defer done()
-	// The schemas come last, all in one transaction: if they exist, everything does.
+	// The schemas are last, all in one transaction: if they exist, everything exists.
 	for _, args := range [][]string{{"--clean", "--if-exists", filepath.Join(dir, MigrationDump)}, {filepath.Join(dir, DatabaseDump)}} {
 		args = append([]string{"--no-owner", "--no-privileges", "--single-transaction"}, args...)
 		if err := tools.Run(ctx, "pg_restore", args...); err != nil {

@@ -11,7 +11,7 @@ import (
 // disputes is the number of clients that dispute their balances.
 const disputes = 2
 
-// confirm asks the clients to confirm their balances. Two of them dispute theirs.
+// confirm asks the clients to confirm their balances. Two clients dispute their balances.
 func (f *filler) confirm(ctx context.Context) error {
 	var clients []struct{ ID int64 }
 	if err := f.call(ctx, "GET", "/clients", "", &clients); err != nil {

@@ -73,7 +73,7 @@ func (f *filler) bot(ctx context.Context) (err error) {
 	})
 }
 
-// until calls look until it reports the end or fails. It gives up after two minutes, with an error that begins with otherwise.
+// until calls look until look reports the end or fails. After two minutes it returns an error that begins with the text otherwise.
 func until(ctx context.Context, otherwise string, look func() (bool, error)) error {
 	for range 600 {
 		if ended, err := look(); ended || err != nil {

@@ -117,7 +117,7 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	return nil
 }
 
-// wrongRoots reads the log again, and returns a breach for each closed period whose seal has another root of the log.
+// wrongRoots reads the log again. It returns a breach for each closed period with another root of the log in its seal.
 func wrongRoots(log iter.Seq2[event.Stored, error], seals []event.Recorded[any]) (wrong []laws.Breach, err error) {
 	var (
 		tree   tlog.Tree

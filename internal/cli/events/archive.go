@@ -238,8 +238,8 @@ func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	}
 }
 
-// within runs in the transaction of the events' import. The vault commits its own transaction. If that of the events then fails, the next
-// import finds the keys.
+// within runs in the transaction of the events' import. The vault commits its own transaction. If the transaction of the events then fails,
+// the next import finds the keys.
 func (i *Importing) within(ctx context.Context, tx pgx.Tx) (err error) {
 	if err := forgetTables(ctx, tx); err != nil {
 		return err

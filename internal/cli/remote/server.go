@@ -55,7 +55,7 @@ func (s Server) Do(ctx context.Context, r Request, into any) error {
 	return nil
 }
 
-// Post sends a body, and prints what is done then.
+// Post sends a body, and prints the result.
 func (s Server) Post(ctx context.Context, path string, body any, done string) error {
 	err := s.Do(ctx, Request{Method: "POST", Path: path, Body: body}, nil)
 	if err == nil {

@@ -235,8 +235,8 @@ func (p *Publisher) findStream(ctx context.Context, topic string) error {
 	return nil
 }
 
-// send sends messages and returns how many of them, from the first on, are stored. Each but the first has the condition that its
-// predecessor is the last one stored.
+// send sends messages and returns the number of leading messages that are stored. Each message but the first has the condition that its
+// predecessor is the last stored message.
 func (p *Publisher) send(ctx context.Context, topic string, messages []*message.Message) (kept int, err error) {
 	acks := make([]jetstream.PubAckFuture, 0, len(messages))
 	var unsent error
@@ -290,7 +290,7 @@ func inSubject(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// inHeader reports whether a header holds the byte as it is (NATS protocol binding, 3.1.3.2).
+// inHeader reports whether a header can contain the byte unescaped (NATS protocol binding, 3.1.3.2).
 func inHeader(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' }
 
 // percent encodes all bytes but the plain ones as % and two digits.
