@@ -1,12 +1,12 @@
 -- The event log. Its rows are never changed or deleted.
 --
 -- Positions are assigned under the log's lock, an advisory lock that every append holds until it commits. Appends that know the newest
--- event share the lock, and the primary key decides between them. So positions have no gaps, and commit order is position order: a
+-- event share the lock, and the primary key accepts one of them. So positions have no gaps, and commit order is position order: a
 -- reader at position N has seen everything up to N.
 
 create schema log;
 
--- The log's id, the format of its events, and the stream in EventStoreDB that is its journal; null: it has none. A log with a journal is
+-- The log's id, the format of its events, and the stream of its journal in EventStoreDB; null: it has none. A log with a journal is
 -- never served without it.
 create table log.identity (
   only_row boolean primary key default true check (only_row),
@@ -25,13 +25,13 @@ create table log.event (
   open_ended  boolean not null, -- appended without an exact expected revision
   stream      text collate "C" not null,
   type        text collate "C" not null,
-  data        json not null, -- json and not jsonb: the exact bytes stay
+  data        json not null, -- json, not jsonb: it keeps the exact bytes
   meta        json not null
 ) with (autovacuum_vacuum_insert_scale_factor = 0.05);
 
 create unique index event_stream_revision_idx on log.event (stream, revision);
 
--- A repeated append with an exact revision finds itself there; only the others are looked up by id.
+-- A repeated append with an exact revision is found by the revision. Only other appends are looked up by id.
 create unique index event_stream_id_idx on log.event (stream, id) where open_ended;
 
 -- The position of the newest event, 0 in an empty log.

@@ -1,17 +1,17 @@
 -- The vault: the keys of all encrypted values, each wrapped by the master key, which is
--- not in the database. The vault must not be lost, as the log must not: package eventstore/vault.
+-- not in the database. Neither the vault nor the log must be lost: package eventstore/vault.
 
 create schema vault;
 
--- The master key that wraps the others. A node with another one refuses to start.
+-- The master key that wraps the other keys. A node with another master key refuses to start.
 create table vault.master (
   only_row boolean primary key default true check (only_row),
   key_id   text not null, -- derived from the key; reveals nothing about it
   since    timestamptz not null default now()
 );
 
--- The key that the values of one subject are sealed with. A destroyed key leaves its row behind, so
--- that the subject never gets another.
+-- The key that seals the values of one subject. The row of a destroyed key stays, so
+-- that the subject never gets another key.
 create table vault.key (
   subject      text collate "C" not null,
   key_version  int not null check (key_version > 0),

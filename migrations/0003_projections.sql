@@ -3,39 +3,39 @@
 
 create schema projection;
 
--- A generation is one of: live; kept (keep_until is set: it was live, and follows the log, ready for a rollback); scratch (of a check,
--- never live); otherwise it is being built, and building says that tables or indexes are missing. A build can be watched, paused, and
+-- A generation is one of: live; kept (keep_until is set: it was live, and still follows the log for a rollback); scratch (of a check,
+-- never live); otherwise it is being built, and building is true while tables or indexes are missing. A build can be watched, paused, and
 -- resumed after a crash.
 create table projection.generation (
   name           text not null,
   generation     int not null,
   version        int not null,
   ddl_sha256     text not null,
-  live           boolean not null default false, -- the one that is read, for this version
-  building       boolean not null default true,  -- not all tables and indexes are there yet
+  live           boolean not null default false, -- reads of this version use it
+  building       boolean not null default true,  -- some tables or indexes are missing
   store_id       uuid not null,                  -- the log that it follows
   position       bigint not null default 0,      -- all events up to here are in the tables
-  event_id       uuid,                           -- of the event at that position, to know the log by
+  event_id       uuid,                           -- id of the event at that position, which identifies the log
   owner          uuid,                           -- the runner that may write
-  error          text,                           -- why it is parked
+  error          text,                           -- reason why it is parked
   error_at       timestamptz,
   error_position bigint,
-  error_type     text,                           -- of the event at fault
-  error_program  text,                           -- the version of the program that met the error
+  error_type     text,                           -- type of the event at which it is parked
+  error_program  text,                           -- version of the program that failed
   created_at     timestamptz not null default now(),
-  phase          text,                           -- of a build; package projections
-  total          bigint not null default 0,      -- the log's head as of which the build fills
-  rate           double precision not null default 0, -- events a second
+  phase          text,                           -- phase of a build; package projections
+  total          bigint not null default 0,      -- position up to which the build fills
+  rate           double precision not null default 0, -- events per second
   paused         boolean not null default false, -- an operator has paused it
-  throttle       int check (throttle > 0),       -- the most events a second; null: as many as it can
-  partitions     int not null default 1 check (partitions > 0), -- that fill it, each with a place of its own
-  accepted       boolean not null default false, -- it may take the live one's place though it differs
-  differences    json,                           -- from the live one, which keep it from taking its place
+  throttle       int check (throttle > 0),       -- maximum events per second; null: no limit
+  partitions     int not null default 1 check (partitions > 0), -- parallel parts of the fill, each with its own position
+  accepted       boolean not null default false, -- it may replace the live generation despite differences
+  differences    json,                           -- differences from the live generation, which it therefore does not replace
   scratch        boolean not null default false,
-  keep_for       interval not null default interval '0', -- how long the one that it replaces is kept
+  keep_for       interval not null default interval '0', -- how long the replaced generation is kept
   keep_until     timestamptz,
-  filled_at      timestamptz,                    -- when the fill of the tables ended
-  after_fill     interval,                       -- from then until the generation was read; null: it was not measured
+  filled_at      timestamptz,                    -- end of the fill of the tables
+  after_fill     interval,                       -- time from the fill's end until the generation was live; null: not measured
   primary key (name, generation)
 ) with (fillfactor = 50); -- rows change often and stay on their page
 
@@ -51,7 +51,7 @@ create table projection.partition (
   generation int not null,
   nth        int not null, -- from 0
   position   bigint not null default 0,
-  event_id   uuid, -- of the event at that position
+  event_id   uuid, -- id of the event at that position
   primary key (name, generation, nth),
   foreign key (name, generation) references projection.generation on delete cascade
 ) with (fillfactor = 50);

@@ -1,4 +1,4 @@
--- What providers have sent by webhooks, until their effect is in the log: package commands/inbox.
+-- Webhook calls of providers until their effect is in the log: package commands/inbox.
 
 create schema inbox;
 
@@ -8,13 +8,13 @@ create table inbox.call (
   key_hash     bytea not null,  -- keyed hash of the provider's id of the call, or of its body
   received_at  timestamptz not null,
   content_type text not null,
-  body         bytea,           -- encrypted under a key of its own, which is in it; null: removed
+  body         bytea,           -- encrypted, with its own wrapped key; null: removed
   verdict      text not null,   -- waiting, handled, ignored, parked
   effect       text,
-  error        text,            -- of the last attempt
-  subjects     text[] not null default '{}', -- of the vault, whose values the body has: it is removed with them
-  settled_at   timestamptz,     -- when the verdict was given; null: it waits
-  held_for     bigint[] not null default '{}', -- channels that could have the sender: it is handled again once one is known to have it
+  error        text,            -- error of the last attempt
+  subjects     text[] not null default '{}', -- data subjects with values in the body: it is removed with their keys
+  settled_at   timestamptz,     -- time of the verdict; null: the call waits
+  held_for     bigint[] not null default '{}', -- channels that may have the sender: the call is handled again after their confirmation
   constraint call_waiting_or_settled check ((verdict = 'waiting') = (settled_at is null))
 );
 

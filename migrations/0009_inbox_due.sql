@@ -1,6 +1,6 @@
--- Calls of providers are claimed for a while and retried by the inbox itself: package commands/inbox.
+-- The inbox claims webhook calls for a while, and retries them: package commands/inbox.
 
 alter table inbox.call
-  add due_at   timestamptz default now(), -- of a call that waits: from then on a process may claim it
-  add claim    uuid,                      -- the newest one; only its owner writes a verdict
+  add due_at   timestamptz default now(), -- time from which a process may claim a waiting call
+  add claim    uuid,                      -- the newest claim; only its owner writes a verdict
   add attempts int not null default 0;

@@ -7,7 +7,7 @@ create function knowledge.trigrams(bot bigint, word text) returns text[] languag
 create temporary table known on commit drop as select bot_id, knowledge.key(bot_id, word) as key, word from knowledge.term;
 create index on known (key);
 
-alter table knowledge.chunk add column words tsvector not null default ''; -- of the title and the text: domain/wording
+alter table knowledge.chunk add column words tsvector not null default ''; -- words of the title and the text: domain/wording
 alter table knowledge.chunk alter column words set storage external;
 update knowledge.chunk c set words = (
   select string_agg(c.bot_id || '/' || known.word || ':' || t.positions, ' ')::tsvector
@@ -17,7 +17,7 @@ update knowledge.chunk c set words = (
 alter table knowledge.chunk alter column words drop default, drop column keys, drop column marks;
 create index chunk_of_bot_idx on knowledge.chunk using gin (words);
 
-alter table knowledge.term add column written boolean not null default false; -- a chunk has the word, not only words of which it is the stem
+alter table knowledge.term add column written boolean not null default false; -- a chunk has the word itself, not only words with this stem
 update knowledge.term set written = true where seeks <> '{}';
 alter table knowledge.term drop column seeks;
 create index term_of_bot_idx on knowledge.term using gin (knowledge.trigrams(bot_id, word)) where written and word !~ '[0-9]';

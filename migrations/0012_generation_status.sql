@@ -1,10 +1,10 @@
--- A generation has one status. Package projections has the allowed changes. What nothing reads goes.
+-- A generation has one status. Package projections has the allowed changes. Unused columns are dropped.
 
 alter table projection.generation add column status text not null default 'requested' check (status in (
   'requested', 'filling', 'indexing', 'catching up', 'comparing', 'differs', -- of a build
-  'live',      -- the one that is read, for its version
-  'kept',      -- it was live, and follows the log, ready for a rollback
-  'scratch')); -- of a check, or to be dropped
+  'live',      -- reads of its version use it
+  'kept',      -- it was live, and still follows the log for a rollback
+  'scratch')); -- tables of a check, or to be dropped
 update projection.generation set status = case
   when live then 'live' when keep_until is not null then 'kept' when scratch then 'scratch' else coalesce(phase, 'requested') end;
 
