@@ -25,7 +25,7 @@ type auditSettings struct {
 	AuditInterval   time.Duration `env:"BAHI_AUDIT_EVERY" default:"1s" help:"Time between two signed checkpoints, while events are written. Maximum 30s."`
 	AuditKey        string        `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" unit:"base64 of 32 bytes" help:"Key that signs checkpoints: an Ed25519 seed. Without it, the first start creates one and stores it in the vault."`
 	AuditReread     bool          `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Read the whole log in the background at each start, and end the process if the log was rewritten."`
-	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" example:"s3://bucket?region=ap-south-1" help:"Folders and buckets for copies of every signed checkpoint, or log: the program's own log. Choose a place that Bahi's operators cannot rewrite."`
+	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" example:"s3://bucket?region=ap-south-1" help:"Targets for copies of every signed checkpoint: folders, buckets, or log for the program's log. Choose a target that Bahi's operators cannot rewrite."`
 	AuditWitness    string        `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" example:"https://witness.example.org" help:"Witness that also signs checkpoints (C2SP tlog-witness). Bahi appends /add-checkpoint to the URL."`
 	AuditWitnessKey string        `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"NAME+ID+BASE64" example:"witness.example.org+c5afeb5a+Aa…" help:"Public key of the witness."`
 }

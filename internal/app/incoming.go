@@ -34,7 +34,7 @@ type incomingSettings struct {
 	WebhookSecret     string   `env:"GATEWAY_WEBHOOK_HMAC_SECRET" name:"gateway-webhook-hmac-secret" placeholder:"SECRET" help:"Secret with which the gateway signs the bodies of its webhooks."`
 	WebhookHeader     string   `env:"GATEWAY_WEBHOOK_HMAC_HEADER" name:"gateway-webhook-hmac-header" default:"X-Hub-Signature-256" help:"Header with the signature of the gateway's webhooks."`
 	WebhookAddresses  []string `env:"GATEWAY_WEBHOOK_ADDRESSES" name:"gateway-webhook-addresses" placeholder:"CIDR" example:"203.0.113.0/24" help:"Addresses that may send the gateway's webhook calls."`
-	AllowedPhones     []string `env:"GATEWAY_ALLOWED_PHONES" name:"gateway-allowed-phones" placeholder:"PHONE" example:"919812345678" help:"Phones, or the network's user ids, whose messages become order drafts. Others are dropped."`
+	AllowedPhones     []string `env:"GATEWAY_ALLOWED_PHONES" name:"gateway-allowed-phones" placeholder:"PHONE" example:"919812345678" help:"Phones, or the network's user ids, of senders of orders. Their messages become order drafts; others are dropped."`
 	IncomingWorkspace string   `env:"GATEWAY_WORKSPACE" name:"gateway-workspace" placeholder:"UUID" help:"Workspace of order drafts from the gateway. Without it, the operator's workspace."`
 	ReplyURL          string   `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" example:"https://api.example.com/wa/api/v1" help:"Aggregator in front of the chat network, for replies and channels. Without it, a sandbox."`
 	ReplyKey          string   `env:"GATEWAY_API_KEY" name:"gateway-api-key" placeholder:"KEY" help:"API key of the gateway."`

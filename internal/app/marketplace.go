@@ -30,7 +30,7 @@ type marketplaceSettings struct {
 	ChatLookup   string `env:"CHAT_LOOKUP_URL" name:"chat-lookup-url" placeholder:"URL" example:"https://lookup.example.org" help:"Service that reports whether a phone is on the chat network."`
 
 	ContactsKnown bool `env:"BAHI_CONTACTS_REQUIRE_AUTH" name:"contacts-require-auth" help:"Refuse unauthenticated callers who read, add or change contacts of companies."`
-	AnyGSTIN      bool `env:"BAHI_GSTIN_ANY_TYPE" name:"gstin-any-type" help:"Accept GSTINs whose 14th character is not Z, those of special registrations."`
+	AnyGSTIN      bool `env:"BAHI_GSTIN_ANY_TYPE" name:"gstin-any-type" help:"Accept GSTINs of special registrations, whose 14th character is not Z."`
 
 	MaxNotices int64 `kong:"-"` // maximum notifications of a company within an hour, before it gets digests; 0: 300
 }

@@ -50,7 +50,7 @@ type accountSettings struct {
 	AdminEmail    string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" example:"owner@example.org" help:"Administrator's address, which receives a mail when a user requests deletion."`
 	Grace         *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion. 0s deletes at once. Maximum 696h: deletion is promised within 30 days."`
 	ScrubInterval time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Minimum time between two rewrites of tables with personal data after contacts were deleted or buyers erased. The erasure of a user rewrites them at once."`
-	MinPassword   int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" unit:"characters" example:"15" help:"Minimum length of a password; 15 is the strict value where it is the only factor."`
+	MinPassword   int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" unit:"characters" example:"15" help:"Minimum length of a password. NIST SP 800-63B-4 requires 15 if the password is the only factor."`
 	Access        time.Duration  `env:"BAHI_ACCESS_TOKEN_LIFETIME" name:"access-token-lifetime" default:"60m" help:"Lifetime of an access token, from 1s to 168h."`
 	TabGrace      time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" example:"10s" help:"Time for which a used refresh token is refused without ending the session, for pages that refresh at the same time. Maximum 1m."`
 	Provider      idp.Config     `embed:""`
@@ -69,7 +69,7 @@ type mailSettings struct {
 // limitSettings configure the limits of one client.
 type limitSettings struct {
 	RedisURL string   `env:"REDIS_URL" name:"redis-url" placeholder:"URL" example:"redis://cache.example.org:6379" help:"Redis in which nodes share their counts for rate limits. Without it, each node counts for itself."`
-	Proxies  []string `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" example:"10.0.0.0/8" help:"Proxies that are trusted to name the client's address. Without them, all clients behind a proxy count as one."`
+	Proxies  []string `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" example:"10.0.0.0/8" help:"Proxies that Bahi trusts to name the client's address. Without them, all clients behind a proxy count as one."`
 	Origins  []string `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" example:"https://shop.example.org" help:"Origins, besides the frontend's, of pages that may read responses."`
 	Streams  int      `env:"BAHI_STREAMS" name:"streams" default:"10" unit:"streams" help:"Maximum concurrent event streams of one caller. A further one is refused with 429."`
 	AtOnce   int      `env:"BAHI_EXPENSIVE_ANSWERS" name:"expensive-answers" default:"8" unit:"responses" help:"Maximum concurrent expensive responses: unpaged lists, statements, exports, imports, reading of files. The maximum of a caller is two, of a workspace a quarter. Further requests wait, at most 10 seconds."`

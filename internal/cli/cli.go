@@ -33,7 +33,7 @@ import (
 type Commands struct {
 	Serve       serve.Command          `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
 	Demo        demo.Command           `cmd:"" help:"Fill a workspace with invented records of one year."`
-	Gateway     gatewaycli.Command     `cmd:"" help:"Serve the log alone over the EventStoreDB protocol, for example for journals of other bahis."`
+	Gateway     gatewaycli.Command     `cmd:"" help:"Serve the log alone over the EventStoreDB protocol, for example for journals of other deployments."`
 	Events      events.Command         `cmd:"" help:"Show, export, import and copy the log."`
 	Projections projectionscli.Command `cmd:"" help:"List and rebuild the tables."`
 	Reactors    reactorscli.Command    `cmd:"" help:"List the reactors, and replay old events to them."`
@@ -50,7 +50,7 @@ type Commands struct {
 	Audit     auditcli.Command              `cmd:"" help:"Prove and verify the content of the log."`
 	Books     bookscli.Command              `cmd:"" help:"Write the books with their digests, for a comparison with the log."`
 	Doctor    doctor.Command                `cmd:"" help:"Fold the log again and compare it with every table, row by row; check the rules between records."`
-	Health    health.Command                `cmd:"" help:"Ask the server on this machine whether it is ready."`
+	Health    health.Command                `cmd:"" help:"Check whether the server on this machine is ready."`
 	Version   versionCommand                `cmd:"" help:"Print the version."`
 }
 

@@ -60,7 +60,7 @@ func TestTheSettingsPageIsTheProgramsSettings(t *testing.T) {
 		"Each setting of the server is an environment variable and a flag of `bahi serve`; the flag has priority. " +
 		"The other commands\naccept those that they use. " +
 		"A command that needs a running server finds it by `BAHI_DATA`, since the server writes its address\n" +
-		"and the operator's key into the data folder; `BAHI_ADDR` and `BAHI_ADMIN_API_KEY` name another.\n\n" +
+		"and the operator's key into the data folder; `BAHI_ADDR` and `BAHI_ADMIN_API_KEY` override these values.\n\n" +
 		"`go test ./internal/cli -run TestTheSettingsPage -update` writes this page.\n")
 	for _, group := range groups {
 		fmt.Fprintf(&page, "\n## %s\n\n| setting | meaning | default | value | example |\n|---|---|---|---|---|\n%s", group, rows[group])

@@ -121,7 +121,7 @@ func (c rotateAudit) Run(ctx context.Context, sys *app.System) error {
 	}
 	fmt.Fprintln(c.Shell.Out, next)
 	if seed != nil {
-		fmt.Fprintln(c.Shell.Err, "Give this key in BAHI_AUDIT_KEY from now on, and restart the server: it signs nothing until then.")
+		fmt.Fprintln(c.Shell.Err, "Set BAHI_AUDIT_KEY to this key and restart the server: it signs nothing until then.")
 	}
 	return nil
 }
@@ -145,9 +145,8 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 		return err
 	}
 	if found.Reached && !moved {
-		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and differs from it: it did not only lose its "+
-			"tail. It was written to after "+
-			"it was restored, or it was rewritten. bahi audit verify --store names the first bad event.")
+		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and differs from it. Other events were appended "+
+			"after the restore, or the log was rewritten. bahi audit verify --store names the first bad event.")
 	}
 	asked := sys.ByOperator(uuid.Nil)
 	var said []string

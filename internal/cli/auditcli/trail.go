@@ -20,9 +20,9 @@ type trailAudit struct {
 	ID        string `name:"id" help:"Only this record of the kind."`
 	Account   string `placeholder:"N" help:"Only this account and its rows."`
 	User      string `name:"by-user" help:"Only changes of this user: an actor such as user:<id>, or the id alone."`
-	Party     string `help:"Only if the account's name, or a text of the row, contains this."`
+	Party     string `help:"Only changes with this text in the account's name or in the row."`
 	Workspace string `placeholder:"UUID" help:"Workspace of the books. Without it, all."`
-	Format    string `enum:"csv,json,pdf" default:"csv" help:"csv, json or pdf."`
+	Format    string `enum:"csv,json,pdf" default:"csv" help:"Format: csv, json or pdf."`
 	Out       string `short:"o" placeholder:"FILE" help:"File to write. Without it, standard output."`
 }
 

@@ -112,6 +112,6 @@ func (c applyErasures) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Shell.Out, "%d of %d were erased once more\n", len(again), len(list))
+	fmt.Fprintf(c.Shell.Out, "%d of %d were erased again\n", len(again), len(list))
 	return nil
 }

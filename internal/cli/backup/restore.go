@@ -58,8 +58,7 @@ func (c RestoreCommand) Run(ctx context.Context) error {
 		fmt.Fprintln(c.Shell.Err, "The images were in a bucket, and the backup has none of them.")
 	}
 	if c.Erasures == "" {
-		fmt.Fprintln(c.Shell.Err, "WARNING: no list of erasures was given. Users who were erased after the backup are there again, with their "+
-			"names.\n"+
+		fmt.Fprintln(c.Shell.Err, "WARNING: no list of erasures was given. Users who were erased after the backup exist again.\n"+
 			"Before you start the server, run bahi vault erasures apply FILE with the newest list.")
 		return nil
 	}

@@ -21,7 +21,7 @@ type Command struct {
 
 	Addr   string `env:"BAHI_ADDR" placeholder:"ADDRESS" help:"Address of the server's HTTP. Without it, the address in the data folder."`
 	Size   string `default:"small" enum:"small,medium,large" help:"About 5 thousand, 200 thousand or 5 million events."`
-	Events int    `hidden:"" help:"Instead of a size."`
+	Events int    `hidden:"" help:"Number of events, instead of a size."`
 	Seed   uint64 `default:"1" help:"The same seed gives the same records."`
 	Email  string `default:"demo@example.org" help:"Address of the new user, the owner of the workspace. No other user may have it."`
 	Until  string `placeholder:"DATE" help:"Last day of the year. Today by default."`

@@ -30,7 +30,7 @@ const KeysFile = "keys.json"
 type Archiving struct {
 	Dir    string `arg:"" help:"The archive's folder: missing or empty, or with --append an archive."`
 	Append bool   `help:"Continue an archive at its end. In an empty folder, start one."`
-	Plain  bool   `help:"Do not compress the events, so that any editor can show them. They take several times the space."`
+	Plain  bool   `help:"Do not compress the events, so that any editor can show them. Uncompressed events take several times the space."`
 }
 
 // Options returns the options for an archive of the whole log, with its checkpoints.
@@ -148,13 +148,13 @@ func (c importEvents) Run(ctx context.Context) error {
 	switch n := into.signed.Checkpoints(); {
 	case n == 0:
 	case into.signsOn:
-		fmt.Fprintf(c.Shell.Out, "Checkpoints that hold, and are kept: %d. The server of this log signs on with the same key.\n", n)
+		fmt.Fprintf(c.Shell.Out, "Checkpoints that hold, and are kept: %d. The server of this log continues to sign with the same key.\n", n)
 	default:
 		fmt.Fprintf(c.Shell.Err, "Checkpoints that hold, and stay in the archive: %d. They are another installation's; this one signs with a "+
 			"key of its own.\n", n)
 	}
 	if n := len(into.subjects); keys == nil && n > 0 {
-		fmt.Fprintf(c.Shell.Err, "The archive has no keys. Its events' values of %d people and secrets stay sealed for good here, and are "+
+		fmt.Fprintf(c.Shell.Err, "The archive has no keys. Its events' values of %d people and secrets stay sealed permanently here, and are "+
 			"shown as erased.\n"+
 			"To open them, import an archive that was exported --with-keys into another empty database.\n", n)
 	}

@@ -31,7 +31,7 @@ type Command struct {
 type tailEvents struct {
 	app.Settings
 
-	Lines  int  `short:"n" default:"20" help:"Maximum number."`
+	Lines  int  `short:"n" default:"20" help:"Maximum number of events."`
 	Follow bool `short:"f" help:"Continue with new events."`
 }
 

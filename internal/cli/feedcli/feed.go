@@ -18,8 +18,8 @@ import (
 type Command struct {
 	Status feedStatus `cmd:"" help:"Show the progress of the feed and, if it has stopped, the reason."`
 	Replay feedReplay `cmd:"" help:"Move the feed to another event, to forward old events again or to follow another log."`
-	Retry  feedRetry  `cmd:"" help:"Let a parked feed try its event again."`
-	Skip   feedSkip   `cmd:"" help:"Let a parked feed skip its event. The log records the reason."`
+	Retry  feedRetry  `cmd:"" help:"Retry the event of a parked feed."`
+	Skip   feedSkip   `cmd:"" help:"Skip the event of a parked feed. The log records the reason."`
 }
 
 type feedStatus struct{ app.Settings }
@@ -74,8 +74,8 @@ func (c feedRetry) Run(ctx context.Context) error {
 type feedSkip struct {
 	remote.Server
 
-	Position event.Position `required:"" help:"Position of the event at which it is parked."`
-	Reason   string         `required:"" help:"Reason why it need not be forwarded."`
+	Position event.Position `required:"" help:"Position of the event that stopped it."`
+	Reason   string         `required:"" help:"Reason why the event need not be forwarded."`
 }
 
 // Run records that the event is skipped.

@@ -30,12 +30,12 @@ type createKey struct {
 
 	Workspace   string        `placeholder:"UUID" help:"A workspace's id, or new to create one. Without it, the operator's."`
 	Name        string        `required:"" help:"Purpose of the key."`
-	Ledger      actor.Level   `default:"write" enum:"none,read,write" help:"none, read or write."`
-	Messaging   actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
-	Marketplace actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
-	Audit       actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
-	Operator    bool          `help:"Everything, in every workspace."`
-	ExpiresIn   time.Duration `help:"How long the key is valid."`
+	Ledger      actor.Level   `default:"write" enum:"none,read,write" help:"Access to the ledgers: none, read or write."`
+	Messaging   actor.Level   `default:"none" enum:"none,read,write" help:"Access to messages: none, read or write."`
+	Marketplace actor.Level   `default:"none" enum:"none,read,write" help:"Access to the marketplace: none, read or write."`
+	Audit       actor.Level   `default:"none" enum:"none,read,write" help:"Access to the trail and the log: none, read or write."`
+	Operator    bool          `help:"All permissions in every workspace."`
+	ExpiresIn   time.Duration `help:"Lifetime of the key."`
 }
 
 // Run creates the key and prints it alone on standard output, for scripts.

@@ -26,7 +26,7 @@ import (
 // Commands are the commands of the marketplace.
 type Commands struct {
 	Company struct {
-		Verify verifyCompany `cmd:"" help:"Mark a company as verified, or as not."`
+		Verify verifyCompany `cmd:"" help:"Mark a company as verified, or as not verified."`
 	} `cmd:"" help:"Verify companies."`
 	Catalog struct {
 		Import importCatalog `cmd:"" help:"Import products from a CSV or Excel file."`
@@ -67,7 +67,7 @@ type importCatalog struct {
 	Company string `required:"" placeholder:"SLUG" help:"The company's slug or id."`
 	Key     string `help:"Name of the import: the same file under the same name has one effect, however often it is imported. Without it, the file's content is the name."`
 	DryRun  bool   `help:"Report the result without importing."`
-	Accept  bool   `name:"accept-guesses" help:"Use columns whose headers only resemble a field."`
+	Accept  bool   `name:"accept-guesses" help:"Use columns with headers that only resemble a field."`
 }
 
 // maxFile is the maximum size of a file, in bytes.

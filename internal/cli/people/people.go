@@ -27,7 +27,7 @@ type Command struct {
 	List   listUsers  `cmd:"" help:"List the accounts of the deployment."`
 	Grant  grantUser  `cmd:"" help:"Make a user an operator of the deployment, or an operator a plain user."`
 	Keep   keepUser   `cmd:"" help:"Cancel a deletion that a user requested."`
-	Delete deleteUser `cmd:"" help:"Request a user's deletion in their name, with the usual grace."`
+	Delete deleteUser `cmd:"" help:"Request a user's deletion in their name, with the usual delay."`
 }
 
 type createUser struct {
@@ -132,7 +132,7 @@ func (c ofUser) run(ctx context.Context, do func(ctx context.Context, req comman
 type grantUser struct {
 	ofUser
 
-	Operator bool `required:"" negatable:"" help:"Whether the user is an operator of the deployment: --operator=false ends it."`
+	Operator bool `required:"" negatable:"" help:"The user is an operator of the deployment; --operator=false revokes that."`
 }
 
 // Run sets or removes the operator's permission.

@@ -31,9 +31,9 @@ type Command struct {
 	Cancel   onServer           `cmd:"" help:"Cancel a rebuild and drop its tables."`
 	Accept   onServer           `cmd:"" help:"Switch to a rebuild although it differs from the live tables."`
 	Rollback rollbackProjection `cmd:"" help:"Switch back to the previous generation."`
-	Retry    onServer           `cmd:"" help:"Let a parked projection, or its parked rebuild, try its event again."`
-	Skip     skipProjection     `cmd:"" help:"Let a parked projection or reactor skip its event. The log records it."`
-	Drop     dropProjection     `cmd:"" help:"Drop the tables of another version of the program; that version would have to build them again."`
+	Retry    onServer           `cmd:"" help:"Retry the event of a parked projection or rebuild."`
+	Skip     skipProjection     `cmd:"" help:"Skip the event of a parked projection or reactor. The log records the skip."`
+	Drop     dropProjection     `cmd:"" help:"Drop the tables of another version of the program. That version must build them again before it serves."`
 }
 
 type listProjections struct{ app.Settings }
@@ -240,7 +240,7 @@ func (c onServer) Run(ctx context.Context, k *kong.Context) error {
 		path = "/ops/parked/%s/"
 	}
 	return c.post(ctx, path+verb, nil, map[string]string{
-		"pause": "paused", "resume": "goes on", "cancel": "the rebuild is cancelled", "accept": "the differences are accepted",
+		"pause": "paused", "resume": "resumed", "cancel": "the rebuild is cancelled", "accept": "the differences are accepted",
 		"retry": "tries again",
 	}[verb])
 }
@@ -253,7 +253,7 @@ func (c onServer) post(ctx context.Context, path string, body any, done string) 
 type skipProjection struct {
 	onServer
 
-	Position event.Position `required:"" help:"Position of the event at which it is parked."`
+	Position event.Position `required:"" help:"Position of the event that stopped it."`
 	Reason   string         `required:"" help:"Reason why the event must have no effect here."`
 }
 

@@ -16,7 +16,7 @@ import (
 type Command struct {
 	List   listReactors  `cmd:"" help:"List the reactors with their progress."`
 	Replay replayReactor `cmd:"" help:"Replay old events and add their jobs again."`
-	Retry  retryReactor  `cmd:"" help:"Let a parked reactor try its event again."`
+	Retry  retryReactor  `cmd:"" help:"Retry the event of a parked reactor."`
 }
 
 type listReactors struct{ app.Settings }
