@@ -278,7 +278,7 @@ func (b Build) steps(ctx context.Context, s *session, c *control) error {
 // belongs checks that the log has the event at which the build stopped.
 func (b Build) belongs(ctx context.Context, g generation, at event.Position, id *uuid.UUID) error {
 	if g.StoreID != b.Store.ID() {
-		return &mismatch{fmt.Sprintf("the build of %s was begun with log %s, and this is log %s: cancel it and start again", g.Name,
+		return &mismatch{fmt.Sprintf("the build of %s belongs to log %s, and this is log %s: cancel the build and start again", g.Name,
 			g.StoreID, b.Store.ID())}
 	}
 	if id == nil {

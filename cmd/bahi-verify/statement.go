@@ -111,7 +111,7 @@ func (x *examination) sort() *finding {
 		if n := len(*list); n > 0 {
 			switch before := (*list)[n-1].Position; {
 			case before == e.Position:
-				return tampered("An event was added: %s is there twice.", shown(e))
+				return tampered("An event was added: %s occurs twice.", shown(e))
 			case before > e.Position:
 				return tampered("The events are in another order: %s comes after position %d.", shown(e), before)
 			}

@@ -59,7 +59,7 @@ func (r Result) Sentences() (all []string) {
 				r.Unsigned.Position, r.Unsigned.At.Format(moment))
 			break
 		}
-		say("CANNOT TELL. The %s consistent, but anybody who can write the log could have replaced all of it. "+
+		say("CANNOT TELL. The %s consistent, but a writer of the log could have replaced all of it. "+
 			"Provide a checkpoint that was kept elsewhere, or the log's public key.", events(r.Events, "that was read is", "that were read are"))
 		r.sayAgreed(say)
 	}

@@ -48,7 +48,7 @@ var statuses = map[int]struct{ code, detail string }{
 	http.StatusUnsupportedMediaType:  {"unsupported_media_type", "The body must be application/json"},
 	http.StatusUnprocessableEntity:   {"invalid", "Validation error"},
 	http.StatusTooManyRequests:       {"rate_limited", ""},
-	statusClientGone:                 {"client_gone", "The client went away"},
+	statusClientGone:                 {"client_gone", "The client disconnected"},
 	http.StatusInternalServerError:   {"internal", "Internal error"},
 	http.StatusBadGateway:            {"provider_refused", ""},
 	http.StatusServiceUnavailable:    {"unavailable", ""},

@@ -34,7 +34,7 @@ func newMetrics(i Receiver, endpoints []Endpoint) *metrics {
 	return &metrics{
 		inbox:    i,
 		received: counter("received", "Calls with a valid proof that were recorded."),
-		refused:  counter("refused", "Calls whose proof was missing or wrong."),
+		refused:  counter("refused", "Calls with a missing or wrong signature."),
 		repeated: counter("repeated", "Calls that were recorded before."),
 	}
 }

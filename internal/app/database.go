@@ -160,7 +160,7 @@ func (db *Database) Tools(ctx context.Context, log *slog.Logger, major int) (*to
 		}
 	}
 	if t.Programs.Major < major {
-		return nil, fmt.Errorf("the programs pg_dump and pg_restore found here are of Postgres %s, and it takes those of %d or newer: "+
+		return nil, fmt.Errorf("pg_dump and pg_restore are of Postgres %s, and must be of %d or newer: "+
 			"install them (on Debian: postgresql-client-%d), or name their folder in BAHI_PG_BIN", t.Programs.Version, major, major)
 	}
 	return t, nil

@@ -159,10 +159,10 @@ func Classify(err error) *fault.Error {
 	_, isDisk := errors.AsType[*fs.PathError](err) // its error numbers look like a network's
 	switch {
 	case isServer && server.Code == diskFull:
-		return fault.New(fault.Unavailable, "The database's disk is full: nothing is stored until it has space, then try again")
+		return fault.New(fault.Unavailable, "The database's disk is full. Free some space, then try again")
 	case errors.Is(err, eventstore.ErrInDoubt):
-		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it "+
-			"is there")
+		return fault.New(fault.Unavailable, "The connection to the log was lost, and the outcome is unknown. Retry with the same "+
+			"Idempotency-Key, or check whether the record exists")
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt), errors.Is(err, blob.ErrUnavailable),
 		isConnecting && connecting != nil, isNetwork && !isDisk && network != nil, errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres disconnected in the middle of a response

@@ -154,7 +154,7 @@ func TestAChangedEventIsNamedAndEndsTheServer(t *testing.T) {
 	// Accepting more than a restore prints a warning, and the log records it all the same.
 	out, wrong, status = v.accept("--reason", "the disk burnt")
 	require.Equal(t, 0, status, wrong)
-	require.Contains(t, wrong, "It was written to after it was restored, or it was rewritten.")
+	require.Contains(t, wrong, "Other events were appended after the restore, or the log was rewritten.")
 	require.Contains(t, out, "which is recorded at position")
 }
 
@@ -241,7 +241,7 @@ func TestEventsRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 		"a checkpoint in the middle": {`delete from audit.checkpoint where number = 1`, "from number 1 on"},
 		"the numbers as well":        {`delete from audit.numbering`, "signed checkpoints were removed"},
 		"renumbered":                 {`update audit.checkpoint set number = number + 100`, "differs from its note"},
-		"the tree alone":             {`truncate audit_g1.tree, audit_g1.tile`, "somebody removed leaves"},
+		"the tree alone":             {`truncate audit_g1.tree, audit_g1.tile`, "leaves were removed"},
 		"a column of a checkpoint":   {`update audit.checkpoint set position = position + 1 where number = 1`, "differs from its note"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -105,7 +105,7 @@ func TestOperatorsOwnKeySignsAndRotates(t *testing.T) {
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+with.DatabaseURL, "BAHI_AUDIT_KEY="+one)
 	_, wrong, status := apptest.Execute(t, cmd)
 	require.Equal(t, 0, status, wrong)
-	require.Contains(t, wrong, "Give this key in BAHI_AUDIT_KEY from now on")
+	require.Contains(t, wrong, "Set BAHI_AUDIT_KEY to this key")
 	with.AuditKey = two
 	o = apptest.StartAs(t, with)
 	newest := o.Signed()

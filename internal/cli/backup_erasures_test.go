@@ -25,7 +25,7 @@ func TestAListOfErasuresThatCannotBeReadIsRefused(t *testing.T) {
 	apptest.Denied(t, database, "apply it first", "vault", "erasures", "export", file) // it would lose the list
 	for _, erased := range []string{"1", "0"} {
 		out, _ := apptest.Done(t, database, "vault", "erasures", "apply", file)
-		require.Equal(t, erased+" of 1 were erased once more\n", out)
+		require.Equal(t, erased+" of 1 were erased again\n", out)
 	}
 	require.NoError(t, os.Remove(file))
 	out, _ := apptest.Done(t, database, "vault", "erasures", "export", file)

@@ -161,7 +161,7 @@ func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	out, wrong, status = keyed("restore", dir, "--erasures", list)
 	require.Equal(t, 0, status, wrong)
 	require.NotContains(t, wrong, "WARNING")
-	require.Regexp(t, `(?s)\d+ events of the log .* are there again, as of .*\n\d+ of \d+ were erased once more\n$`, out)
+	require.Regexp(t, `(?s)\d+ events of the log .* are there again, as of .*\n\d+ of \d+ were erased again\n$`, out)
 	require.Zero(t, apptest.Postmaster(data), "no Postgres is left running")
 	require.Empty(t, l.Known.InFiles(data))
 	apptest.Cluster(t, data, func(url string) { require.Empty(t, l.Known.InDatabase(url)) })

@@ -65,7 +65,7 @@ func TestImportBesideTheOriginalSignsWithItsOwnKey(t *testing.T) {
 			require.Len(t, told, 2)
 			require.Contains(t, string(told[1].Data), "the key that signed it before is not in this installation")
 			if args[0] == without {
-				require.Contains(t, wrong, "The archive has no keys. Its events' values of 1 people and secrets stay sealed for good")
+				require.Contains(t, wrong, "The archive has no keys. Its events' values of 1 people and secrets stay sealed permanently")
 				require.Empty(t, apptest.Opened(t, copied))
 				require.NotEmpty(t, c.Person("asha@example.com").Workspace, "a new sign-up is a new user")
 			}

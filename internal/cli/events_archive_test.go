@@ -62,7 +62,7 @@ func TestImportedLogServesTheSameAnswers(t *testing.T) {
 	copied := pgtest.DB(t)
 	out, wrong := apptest.Done(t, copied, "events", "import", dir)
 	require.True(t, strings.HasPrefix(out, strconv.FormatInt(head, 10)+" events; this is the log "+o.Sys.Store.ID().String()+"\n"), out)
-	require.Regexp(t, `\nCheckpoints that hold, and are kept: \d\. The server of this log signs on with the same key\.\n$`, out)
+	require.Regexp(t, `\nCheckpoints that hold, and are kept: \d\. The server of this log continues to sign with the same key\.\n$`, out)
 	require.Empty(t, wrong)
 	require.Contains(t, apptest.Opened(t, copied), "asha@example.com")
 	again := filepath.Join(t.TempDir(), "again")

@@ -101,9 +101,8 @@ func (f folder) reachable(ctx context.Context, o owner) error {
 	if closed == "" {
 		return fmt.Errorf("run a program as %s, the user that runs Postgres because Postgres refuses to run as root: %w", o.name, err)
 	}
-	return fmt.Errorf("the user %s, who runs Postgres because Postgres refuses to run as root, cannot enter %s, which is on the way to the "+
-		"data folder %s: "+
-		"name a data folder elsewhere (BAHI_DATA=/var/lib/bahi), or run bahi as an ordinary user", o.name, closed, f.root)
+	return fmt.Errorf("Postgres refuses to run as root, and its user %s cannot enter %s above the data folder %s: "+
+		"name another data folder (BAHI_DATA=/var/lib/bahi), or run bahi as an ordinary user", o.name, closed, f.root)
 }
 
 // write writes a file atomically and gives it to the owner. The rename replaces a symbolic link instead of following it, because root

@@ -187,7 +187,7 @@ func (s *Signer) noneHidden(ctx context.Context, db querier) error {
 	last, err := s.marked(ctx, db, `number = (select number from audit.checkpoint order by number desc limit 1)`)
 	if err == nil && len(last) > 0 && !s.gaveUp(last[0]) {
 		err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint that was signed last (%d events) is marked as abandoned, but no event of the "+
-			"log says so. %s", last[0].Size, whatToDo)}
+			"log records it. %s", last[0].Size, whatToDo)}
 	}
 	return err
 }

@@ -109,7 +109,8 @@ func TestOnlyTheLogAbandonsCheckpoints(t *testing.T) {
 	for _, node := range []*auditproj.Signer{s, r.node()} {
 		_, err := node.Sign(t.Context())
 		require.ErrorAs(t, err, new(*auditproj.ErrRewritten))
-		require.ErrorContains(t, err, "The checkpoint that was signed last (9 events) is marked as abandoned, but no event of the log says so.")
+		require.ErrorContains(t, err,
+			"The checkpoint that was signed last (9 events) is marked as abandoned, but no event of the log records it.")
 		require.ErrorAs(t, node.Check(t.Context()), new(*auditproj.ErrRewritten))
 	}
 	hidden, err := s.Hidden(t.Context())

@@ -84,7 +84,7 @@ func TestCreate(t *testing.T) {
 	require.Equal(t, []string{
 		"headers.B: control characters are not allowed", "headers.Host: not a header that may be set",
 		"headers.a b: not a header that may be set", "headers.ok: there is no value to keep",
-		"parameters[0].name: 1 to 64 letters, digits, _ and -", "parameters[1].value: is required", "parameters[2].name: is there twice",
+		"parameters[0].name: 1 to 64 letters, digits, _ and -", "parameters[1].value: is required", "parameters[2].name: occurs twice",
 		"parameters[3].value: expected a number, as in 12.5", "parameters[4].value: only a fixed parameter has one",
 	}, fields)
 }

@@ -194,7 +194,7 @@ func sealed(bot int64, of string, in patch.Field[map[string]string], before []He
 		case said != "":
 			faults = append(faults, wrong(field, said))
 		case slices.ContainsFunc(after, func(h Header) bool { return same(h.Name, name) }):
-			faults = append(faults, wrong(field, "is there twice"))
+			faults = append(faults, wrong(field, "occurs twice"))
 		case value == Stars && kept < 0:
 			faults = append(faults, wrong(field, "there is no value to keep"))
 		case value == Stars && moved:
@@ -228,7 +228,7 @@ func (in Input) parameters(bot int64, before Call, moved bool) (after []Paramete
 		case !parameterName.MatchString(g.Name):
 			faults = append(faults, wrong(field+"name", "1 to 64 letters, digits, _ and -"))
 		case slices.ContainsFunc(after, func(p Parameter) bool { return p.Name == g.Name }):
-			faults = append(faults, wrong(field+"name", "is there twice"))
+			faults = append(faults, wrong(field+"name", "occurs twice"))
 		case g.Source == ByAI && g.Value.State == patch.Given && g.Value.Value != "":
 			faults = append(faults, wrong(field+"value", "only a fixed parameter has one"))
 		case g.Source == ByAI:

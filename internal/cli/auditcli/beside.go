@@ -171,7 +171,7 @@ func emptied(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 	size, err := s.Tree.Size(ctx)
 	if err == nil && size < uint64(made) {
 		r = r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
-			"The tree beside the log covers the events up to position %d, but has %d: somebody removed leaves. bahi projections rebuild "+
+			"The tree beside the log covers the events up to position %d, but has %d: leaves were removed. bahi projections rebuild "+
 				"audit rebuilds it.", made, size)})
 	}
 	return r, err

@@ -98,7 +98,7 @@ func Open(address string) (*Publisher, error) {
 	case a.User != nil:
 		p.options = append(p.options, kgo.SASL(mechanism))
 	case a.Options.Has("sasl"):
-		return nil, errors.New("sasl: the address has no user who could sign in")
+		return nil, errors.New("sasl: the address has no user")
 	}
 	return p, nil
 }
