@@ -16,8 +16,8 @@ import (
 // lookInterval is the interval at which a process searches for builds that other processes have requested.
 const lookInterval = time.Second
 
-// tendAgain is the pause after a failure with a generation.
-const tendAgain = 5 * time.Second
+// maintainAgain is the pause after a failure with a generation.
+const maintainAgain = 5 * time.Second
 
 // MaintainGenerations works on all generations except the live ones until ctx ends. It builds requested generations, resumes interrupted
 // builds, keeps the generations for a rollback up to date, and drops the rest. One of several processes works on a generation.
@@ -109,7 +109,7 @@ func (r *Runner) maintainOne(ctx context.Context, p *Projection, g generation) {
 	r.log.Warn("maintaining a generation failed; retrying later", "projection", g.Name, "generation", g.Generation, "error", err)
 	select {
 	case <-ctx.Done():
-	case <-time.After(tendAgain):
+	case <-time.After(maintainAgain):
 	}
 }
 

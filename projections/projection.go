@@ -21,7 +21,7 @@ import (
 
 // Projection is a fold of the log into the tables of its own schema.
 type Projection struct {
-	Name    string // also of its schema, and in metrics and commands
+	Name    string // name of its schema, and in metrics and commands
 	Version int    // increases with each change of the DDL or of a handler's meaning
 	tables  string // DDL of the tables to fill
 	after   string // DDL that is faster after the fill: indexes

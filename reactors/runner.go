@@ -62,7 +62,7 @@ const replayBatch = 500
 
 // Replayed is the result of a replay.
 type Replayed struct {
-	Events int // that have a reaction
+	Events int // number of events with a reaction
 	Jobs   int // number of new jobs; River still had the others
 	UpTo   event.Position
 }

@@ -24,7 +24,7 @@ type wait struct {
 	needed  event.Position // if the tables have not reached this position, the read fails
 	least   event.Position // if the tables have not reached this position, the result is stale
 	toHead  bool           // least is the head of the log when the read began
-	arrived bool           // that head is known
+	arrived bool           // head is known
 	most    time.Duration
 	timer   <-chan time.Time // nil: the wait has not begun
 	ended   bool

@@ -78,7 +78,7 @@ func (b *benchmark) idle(ctx context.Context, s *server) error {
 	if !hasProcessorTime {
 		return nil
 	}
-	time.Sleep(2 * time.Second) // what remains of its start
+	time.Sleep(2 * time.Second) // until the start's work has ended
 	b.sayf("a server without requests for %s", b.Sustain)
 	server, err := bench.ProcessorTime(s.pid)
 	both, failed := processorTime(s.pid, b.cluster.PID())

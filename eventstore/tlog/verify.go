@@ -227,7 +227,7 @@ type verifier struct {
 	led     [Untrusted + 1]uint64 // number of events that checkpoints of that trust, or more, confirm
 	refuted *RetainedCheckpoint   // the checkpoint that contradicts the log
 	remap   *RetainedCheckpoint   // the first that agrees with the log and has another root of the map
-	hint    string                // what a less trusted checkpoint shows
+	hint    string                // finding of a less trusted checkpoint
 	failed  atomic.Bool
 }
 

@@ -90,7 +90,7 @@ type clients struct {
 
 	origins   []string // origins of pages that may read responses
 	proxies   []netip.Prefix
-	addresses []netip.Prefix // that send the gateway's calls
+	addresses []netip.Prefix // addresses that send the gateway's calls
 	senders   []string       // senders of messages that become order drafts
 	workspace uuid.UUID      // workspace of order drafts; zero: the operator's
 	keepHooks time.Duration  // retention period of webhook bodies

@@ -22,7 +22,7 @@ const (
 	maxWords    = 500              // bytes that are kept of a network's error texts
 	tries       = 3
 	firstPause  = 200 * time.Millisecond
-	longestWait = time.Hour // that a network may ask for
+	longestWait = time.Hour // maximum pause that a network may request
 )
 
 // call is one request to a network.

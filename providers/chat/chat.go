@@ -23,7 +23,7 @@ type Settings struct {
 	GmailURL    string
 	TwitterURL  string
 
-	GmailTokenURL string // which issues access tokens of gmail
+	GmailTokenURL string // endpoint that issues access tokens of gmail
 	Product       string // value of messaging_product and channel
 	LimitField    string // field of a sender that has its messaging limit
 
