@@ -165,7 +165,7 @@ func Handle[S any](ctx context.Context, h *Handler, req Request, kind *event.Kin
 	})
 }
 
-// always returns the same command for each id.
+// always returns a function that returns cmd for each id.
 func always[S any](cmd event.Command[S]) func(string) event.Command[S] {
 	return func(string) event.Command[S] { return cmd }
 }

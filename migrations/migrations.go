@@ -34,7 +34,7 @@ func Up(ctx context.Context, url string) error {
 	return jobs(ctx, url)
 }
 
-// Format is the format of the logs that this program reads and writes. A new log has it from 0001_event_log.sql.
+// Format is the format of the logs that this program reads and writes. 0001_event_log.sql sets it in a new log.
 const Format = 2
 
 // mayRead returns an error if the database has a log of another format.

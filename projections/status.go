@@ -22,7 +22,7 @@ const (
 	statusScratch = "scratch" // tables of a check, or to be dropped
 )
 
-// statusesBefore has the statuses from which a generation may change to each status. It may also enter its own status again.
+// statusesBefore has the statuses from which a generation may change to each status. A generation may also keep its status.
 var statusesBefore = map[string][]string{
 	requested:     {filling, indexing, catchingUp, comparing, differs}, // a build starts over
 	filling:       {requested},

@@ -80,9 +80,9 @@ type Worker struct {
 // Workers is a list of workers of different kinds.
 type Workers []Worker
 
-// Work returns the worker for jobs of A's kind. Do MUST be idempotent and MUST heed its context, which ends with the attempt's timeout or
-// the process. It returns nil when the job is done, [Snooze] to run later, [GiveUp] if another attempt would not help, and any other error
-// to retry. A panic counts as an error. Errors are stored and logged, so they MUST NOT name a person.
+// Work returns the worker for jobs of A's kind. Do MUST be idempotent and MUST end with its context, which ends with the attempt's timeout
+// or the process. It returns nil when the job is done, [Snooze] to run later, [GiveUp] if another attempt would not help, and any other
+// error to retry. A panic counts as an error. Errors are stored and logged, so they MUST NOT name a person.
 func Work[A Args](policy Policy, do func(context.Context, Job[A]) error) Worker {
 	var args A
 	policy = policy.withDefaults()

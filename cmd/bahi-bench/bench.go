@@ -240,7 +240,7 @@ func (b *benchmark) compare(ctx context.Context, what string, limit, measured ro
 	return nil
 }
 
-// interleave is [bench.Interleave] with a progress bar. A checkpoint before it keeps later ones out of the rounds.
+// interleave is [bench.Interleave] with a progress bar. It begins with a checkpoint of Postgres, so that none runs during the rounds.
 func (b *benchmark) interleave(ctx context.Context, what string, limit, measured round) (limits, found bench.Series, err error) {
 	b.sayf("%s: %d rounds", what, b.Rounds)
 	if err := execute(ctx, b.cluster.URL(), `checkpoint`); err != nil {

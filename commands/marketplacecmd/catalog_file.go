@@ -187,7 +187,7 @@ func changes(c *spreadsheet.Columns) bool {
 // taxes are words of headers such as HSN code, whose values many products share.
 var taxes = []string{"hsn", "hs", "sac", "gst", "tax", "hsncode", "bar", "pin"}
 
-// resembling returns the field that a header resembles. A price in another currency resembles none.
+// resembling returns the field that a header resembles, none for a price in another currency.
 func resembling(header string) string {
 	field := spreadsheet.Guess(columnOf, header)
 	switch {

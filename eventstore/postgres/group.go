@@ -252,7 +252,7 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 	return looked, err
 }
 
-// findLost finds the transactions whose event at AsOf the log has lost.
+// findLost finds the transactions with an AsOfID that the log has lost.
 func (a *appender) findLost(ctx context.Context, group []*pending, looked *lookedUp) error {
 	var positions []int64
 	var ids []pgtype.UUID

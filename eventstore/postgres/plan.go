@@ -113,7 +113,7 @@ func (a *appender) plan(group []*pending, looked *lookedUp) *plan {
 	return p
 }
 
-// holds reports whether a stream whose last revision is current matches expected.
+// holds reports whether a stream with the last revision current matches expected.
 func holds(expected eventstore.Expected, current int64) bool {
 	switch expected {
 	case eventstore.Any:

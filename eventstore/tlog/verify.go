@@ -405,8 +405,8 @@ func (v *verifier) agree(k *RetainedCheckpoint) {
 	}
 }
 
-// refute records a checkpoint that contradicts the log. The first of the most trusted ones counts; a less trusted one is a hint. It no
-// longer counts once a larger, more trusted checkpoint agrees with the log.
+// refute records a checkpoint that contradicts the log. Of several, the first of the most trusted ones is the finding, and a less trusted
+// one is a hint. A hint is dropped when a larger, more trusted checkpoint agrees with the log.
 func (v *verifier) refute(k *RetainedCheckpoint) {
 	switch {
 	case v.refuted == nil || v.overruled():

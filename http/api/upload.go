@@ -21,11 +21,11 @@ import (
 // File is an uploaded file. An operation with a field of this type in its input accepts a form (multipart/form-data, RFC 7578) with one
 // file in the field "file", and no JSON. [Op.MaxBody] limits the file.
 //
-//   - A body that is no such form is 415, a form that cannot be read or breaks off 400.
-//   - No file, two, or a text in its place: 422 of the field "file". An empty one too, unless [Op.EmptyFile] says otherwise.
+//   - A body that is no such form is 415, an unreadable or incomplete form 400.
+//   - No file, two, or a text in its place: 422 of the field "file". An empty file is 422 too, unless [Op.EmptyFile] is set.
 //   - With [Op.AnyField] a file in another field counts too.
 //   - Other fields are its Texts, or with [Op.StrictBody] refused with 422.
-//   - A larger file is 413, with the allowed size in the answer; so are other parts, names and headers
+//   - A larger file is 413, with the allowed size in the response; so are other parts, names and headers
 //     included, of more than 64 KB together.
 //   - A client that sends too slowly ([Pace]) gets 408.
 //

@@ -1,4 +1,4 @@
 package sheet
 
-// WriteLines writes a sheet of at most so many lines.
+// WriteLines writes sheets of at most the given number of lines.
 var WriteLines = writeLines

@@ -41,7 +41,7 @@ type frame struct {
 
 func writeXLSX(w io.Writer, t Table) error { return writeLines(w, t, excelize.TotalRows) }
 
-// writeLines is writeXLSX for sheets that have at most so many lines. More rows go on in another sheet.
+// writeLines is writeXLSX for sheets with at most the given number of lines. Further rows are in another sheet.
 func writeLines(w io.Writer, t Table, most int) error {
 	b := &workbook{zip: zip.NewWriter(w), table: t, most: most, columns: make([]string, len(t.Columns))}
 	b.zip.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { return flate.NewWriter(to, flate.BestSpeed) })

@@ -342,7 +342,7 @@ func (k *Conversations) named(ctx context.Context, e chatgateway.Event) ([]int64
 	return k.OfAccount(ctx, e.Sender)
 }
 
-// event handles one event. It returns the effect and the subject whose personal values the body has.
+// event handles one event. It returns the effect, and the data subject of the body's personal values.
 func (k *Conversations) event(ctx context.Context, of int64, e chatgateway.Event, c inbox.Call, place int) (made, subject string,
 	err error) {
 	at := moment(e.At, c)

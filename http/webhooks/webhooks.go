@@ -46,7 +46,7 @@ type Endpoint struct {
 
 	KeyHeader string // header with the key, which takes precedence over Key; empty: none
 
-	// Handle makes the effect of a call.
+	// Handle executes a call.
 	Handle inbox.Handler
 }
 

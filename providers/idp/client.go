@@ -151,7 +151,7 @@ func (c *Client) discover(ctx context.Context) (*endpoints, error) {
 			return nil, as(ErrUnavailable, err)
 		}
 	}
-	// Basic is the default of a silent provider. The library's own probe would send the code twice.
+	// Basic is the default if the provider names no method. The library's own probe would send the code twice.
 	style := oauth2.AuthStyleInHeader
 	if len(document.AuthMethods) > 0 && !slices.Contains(document.AuthMethods, "client_secret_basic") {
 		style = oauth2.AuthStyleInParams

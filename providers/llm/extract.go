@@ -117,7 +117,7 @@ func inForm(p completionRequest, asked []Message, schema *jsonschema.Resolved, b
 	return p
 }
 
-// valueIn returns the first value of a text that has the requested form. Models add thoughts, fences and excuses.
+// valueIn returns the first value of a text that has the requested form. Models add thoughts, Markdown fences and apologies.
 func valueIn[T any](text string, schema *jsonschema.Resolved, check func(T) error) (value T, err error) {
 	err = errors.New("no JSON object")
 	for range maxObjects {
