@@ -199,7 +199,7 @@ func TestProgramsOlderThanTheServerAreRefused(t *testing.T) {
 	t.Parallel()
 	db := &app.Database{Url: pgtest.DB(t)}
 	_, err := db.Tools(t.Context(), slog.New(slog.DiscardHandler), 99)
-	require.ErrorContains(t, err, "it takes those of 99 or newer: install them (on Debian: postgresql-client-99), or name their folder in "+
+	require.ErrorContains(t, err, "must be of 99 or newer: install them (on Debian: postgresql-client-99), or name their folder in "+
 		"BAHI_PG_BIN")
 	tools, err := db.Tools(t.Context(), slog.New(slog.DiscardHandler), 15)
 	require.NoError(t, err)
