@@ -3,6 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"bahi/domain/fault"
+	"bahi/http/api"
 )
 
 func draftPath(id string) string { return Path + "/drafts/" + url.PathEscape(id) }
@@ -226,4 +228,245 @@ func (l language) lacking(refused *problem) []string {
 		return []string{l.t(refused.Detail)}
 	}
 	return append([]string{l.t("These are missing before it can be converted:")}, lines...)
+}
+
+// draftChanges are the differences between a form and the draft from which it was drawn. So a retried form has the same changes.
+type draftChanges struct {
+	base    map[string]any
+	head    map[string]any
+	entries []map[string]any // as typed; new ones have no id
+	writes  []draftWrite
+}
+
+// draftWrite is one write of a form. The faults of its fields are below prefix.
+type draftWrite struct {
+	operation, prefix string
+	vars              []string
+	body              map[string]any
+	adds              bool // adds an entry, so it does not depend on a revision
+}
+
+// changesOf returns the changes of a form.
+func (f draftForm) changesOf(id string, form url.Values) (*draftChanges, error) {
+	c := &draftChanges{}
+	if err := decode([]byte(form.Get("base")), &c.base); err != nil {
+		return nil, fault.New(fault.Malformed, "This form cannot be read. Nothing was done.")
+	}
+	r, was := reader{form, map[string][]int{}}, entriesByID(c.base)
+	for name := range form {
+		r.index(name)
+	}
+	lines := r.lines["entries"]
+	slices.Sort(lines)
+	takeProposals(form, lines, was)
+	c.head, _ = r.object(f.head, "", true)
+	if body := differing(c.head, c.base); len(body) > 0 {
+		c.writes = append(c.writes, draftWrite{operation: "edit-order-draft", vars: []string{id}, body: body})
+	}
+	var deletes, adds []draftWrite
+	for _, i := range lines {
+		name := fmt.Sprintf("entries[%d]", i)
+		entry := form.Get(name + ".id")
+		typed, given := r.object(f.entry, name, entry != "")
+		w := draftWrite{operation: "edit-order-draft-entry", prefix: fmt.Sprintf("entries[%d]", len(c.entries)), vars: []string{id, entry}}
+		switch {
+		case entry == "" && !given:
+			continue
+		case entry == "":
+			w.operation, w.vars, w.body, w.adds = "add-order-draft-entry", w.vars[:1], typed, true
+			adds = append(adds, w)
+		case form.Get(name+".delete") != "":
+			w.operation = "delete-order-draft-entry"
+			deletes = append(deletes, w)
+		default:
+			if w.body = differing(typed, was[entry]); len(w.body) > 0 {
+				c.writes = append(c.writes, w)
+			}
+		}
+		typed = maps.Clone(typed)
+		typed["id"], typed["delete"] = number(entry, ""), form.Get(name+".delete") != ""
+		c.entries = append(c.entries, typed)
+	}
+	c.writes = slices.Concat(c.writes, deletes, adds)
+	return c, nil
+}
+
+// entriesByID returns the entries of a draft by their ids.
+func entriesByID(draft map[string]any) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	for _, e := range entriesOf(draft["entries"]) {
+		all[plain(e["id"])] = e
+	}
+	return all
+}
+
+// takeProposals sets the chosen client in all entries with the same handwritten name.
+func takeProposals(form url.Values, lines []int, was map[string]map[string]any) {
+	written := func(line string) string { return textOf(was[form.Get(line+".id")]["client_name"]) }
+	for _, i := range lines {
+		line := fmt.Sprintf("entries[%d]", i)
+		chosen := form.Get(line + ".take")
+		for _, j := range lines {
+			other := fmt.Sprintf("entries[%d]", j)
+			if chosen != "" && form.Get(other+".client_id") == "" && (i == j || written(line) != "" && written(other) == written(line)) {
+				form.Set(other+".client_id", chosen)
+			}
+		}
+	}
+}
+
+// over returns the values of a draft with the visitor's changes. It omits entries that another user deleted.
+func (c *draftChanges) over(stored map[string]any) map[string]any {
+	values, known, entries := maps.Clone(stored), entriesByID(stored), []any{}
+	maps.Copy(values, c.head)
+	for _, e := range c.entries {
+		if id := plain(e["id"]); id == "" || known[id] != nil {
+			entries = append(entries, e)
+		}
+	}
+	values["entries"] = entries
+	return values
+}
+
+// besides returns the differences between the stored draft and the visitor's values.
+func (c *draftChanges) besides(l language, stored, values map[string]any) []difference {
+	found := l.recordDifferences(stored, values)
+	if was, is := textOf(stored["notes"]), textOf(values["notes"]); was != is {
+		found = append(found, difference{l.t(labelOf("notes")), was, is})
+	}
+	var theirs, mine []any
+	known := entriesByID(stored)
+	for _, e := range c.entries {
+		if id := plain(e["id"]); id != "" && known[id] == nil {
+			found = append(found, difference{What: l.t("An entry that was deleted"), After: textOf(e["item_name"])})
+		} else if id != "" {
+			theirs, mine = append(theirs, known[id]), append(mine, e)
+		}
+	}
+	return append(found, l.differences(l.t("Entries"), theirs, mine)...)
+}
+
+// writeDraft runs the writes of a form in order, each on the revision of the previous one. It returns the last response and its revision,
+// "" if it has none. A dry run tries all writes, and returns all faults.
+func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Response, revision string, refused *problem) {
+	var faults []fault.Field
+	revision = v.r.PostForm.Get("revision")
+	for n, w := range c.writes {
+		in := request{vars: w.vars, key: fmt.Sprintf("%s-%d", v.r.PostForm.Get("key"), n), match: revision, dry: dry}
+		if w.body != nil {
+			in.body = w.body
+		}
+		if w.adds {
+			in.match = ""
+		}
+		out, refused = v.askNaming(w.operation, f.names, in, nil)
+		if refused != nil {
+			for _, e := range refused.Errors {
+				e.Field = below(w.prefix, e.Field)
+				faults = append(faults, e)
+			}
+			refused.Errors = faults
+			if !dry || len(faults) == 0 && refused.Status != http.StatusPreconditionFailed {
+				return out, "", refused
+			}
+			continue
+		}
+		if !dry {
+			revision = strings.Trim(out.Header.Get("ETag"), `"`)
+		}
+	}
+	if len(faults) > 0 {
+		return out, "", &problem{Detail: v.lang.t("Some fields are not right."), Status: http.StatusUnprocessableEntity, Errors: faults}
+	}
+	return out, revision, nil
+}
+
+// editDraft saves the form of a draft, then numbers its slips or converts it. It converts only orders that the page has shown: a changed
+// form is saved, and the page shows the resulting orders first.
+func (v *visit) editDraft() page {
+	form, id, posted := v.draftForm(), v.r.PathValue("id"), v.r.PostForm
+	changes, err := form.changesOf(id, posted)
+	if err != nil {
+		return v.deny(err)
+	}
+	refuse := func(refused *problem) page {
+		if refused.Status == http.StatusNotFound { // another user deleted an entry or the draft
+			refused.Status = http.StatusPreconditionFailed
+		}
+		return v.showDraft(draftPage{Wrong: general(refused)}, changes, refused.faults(), refused.Status)
+	}
+	if posted.Get("preview") != "" {
+		return v.previewedDraft(form, changes)
+	}
+	// A retried form has an earlier revision. Its writes are replayed by their keys, so only faults matter here.
+	out, revision := api.Response{}, posted.Get("revision")
+	for _, dry := range []bool{true, false} {
+		if len(changes.writes) == 0 {
+			break
+		}
+		var refused *problem
+		out, revision, refused = v.writeDraft(form, changes, dry)
+		if dry && refused != nil && refused.Status == http.StatusNotFound {
+			continue // already deleted by this form
+		}
+		if refused != nil {
+			return refuse(refused)
+		}
+	}
+	in := request{vars: []string{id}, key: posted.Get("key"), match: revision}
+	switch do := posted.Get("do"); {
+	case do == "number":
+		out, refused := v.ask("recalculate-slip-numbers", in, nil)
+		if refused != nil {
+			return refuse(refused)
+		}
+		return page{redirect: after(out, draftPath(id), "numbered")}
+	case do != "save" && len(changes.writes) == 0:
+		in.body = map[string]any{}
+		var made struct {
+			Orders []map[string]any `json:"orders"`
+		}
+		out, refused := v.ask("convert-order-draft", in, &made)
+		if refused != nil {
+			return refuse(refused)
+		}
+		if len(made.Orders) == 1 {
+			return page{redirect: after(out, orderPath(plain(made.Orders[0]["id"])), "converted")}
+		}
+		return page{redirect: after(out, Path+"/orders", "converted")}
+	default:
+		return page{redirect: after(out, draftPath(id), "added")}
+	}
+}
+
+// previewedDraft shows the effect of a form. The orders contain only saved values.
+func (v *visit) previewedDraft(form draftForm, changes *draftChanges) page {
+	id := v.r.PathValue("id")
+	p, _ := v.plan(id)
+	var refused *problem
+	if len(changes.writes) > 0 {
+		p = &preview{Wrong: []string{v.lang.t("Not saved yet.")}}
+		if _, _, refused = v.writeDraft(form, changes, true); refused != nil {
+			p.Wrong = append(p.Wrong, v.refusedPreview(refused).Wrong...)
+		}
+	}
+	return v.previewed(p, func() page { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
+}
+
+// deleteDraft deletes a draft.
+func (v *visit) deleteDraft() page {
+	form := v.r.PostForm
+	in := request{vars: []string{v.r.PathValue("id")}, key: form.Get("key"), match: form.Get("revision"),
+		reason: strings.TrimSpace(form.Get("reason"))}
+	if in.reason == "" {
+		return v.showDraft(draftPage{Deleting: true, Wrong: []string{v.lang.t("Say why.")}}, nil, nil, http.StatusUnprocessableEntity)
+	}
+	out, refused := v.ask("delete-order-draft", in, nil)
+	if refused != nil && refused.Status != http.StatusNotFound {
+		return v.showDraft(draftPage{Deleting: true, Reason: in.reason, Wrong: []string{detail(refused)}}, nil, nil, refused.Status)
+	}
+	if refused != nil {
+		return v.deny(refused)
+	}
+	return page{redirect: after(out, Path+"/drafts", "delete")}
 }

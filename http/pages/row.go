@@ -150,3 +150,90 @@ func wrongOf(in sent, forms []actForm) []string {
 	}
 	return in.wrong
 }
+
+// transferResource is the page of transfers: the form of a transfer, and the rows that are not paired.
+func transferResource() *resource {
+	return &resource{
+		base: Path, word: "transfers", title: "Transfers", list: "list-unpaired-rows", flat: true, refs: map[string]string{"from": "", "to": ""},
+		about:   "What moves from one account to another is two rows that name each other. Below are the rows that name no other.",
+		columns: []string{"date", "account", "received", "given"},
+		cells:   "transfers",
+		actions: []action{
+			{
+				operation: "post-transfer", button: "Post a transfer", did: "added", preview: (*desk).sayTransfer, starts: startsToday,
+				fields: []string{"from", "to", "amount", "fine_weight", "metal", "date", "description"},
+				to: func(d *desk, made map[string]any) string {
+					for _, r := range entriesOf(made["rows"]) {
+						return d.lang.entered(r).Link
+					}
+					return Path + "/transfers"
+				},
+			},
+			{
+				operation: "pair-rows", button: "Pair two rows", did: "done", fields: []string{"rows"},
+				about: "One of them gives what the other takes. Their numbers are on their pages.",
+				to:    func(*desk, map[string]any) string { return Path + "/transfers" },
+			},
+		},
+	}
+}
+
+// sayTransfer returns the preview of a transfer.
+func (d *desk) sayTransfer(answer map[string]any) *preview {
+	p := &preview{}
+	for _, r := range entriesOf(answer["rows"]) {
+		line := d.lang.entered(r)
+		for side, entries := range map[string][]entryLine{"Received": line.Received, "Given": line.Given} {
+			for _, e := range entries {
+				p.Says = append(p.Says, line.Account+" · "+d.lang.t(side)+" · "+e.Text)
+			}
+		}
+	}
+	return p
+}
+
+// anyRow redirects to the page of the row with a number.
+func (v *visit) anyRow() page {
+	var row map[string]any
+	v.read("find-row", request{vars: []string{v.r.PathValue("row")}}, &row)
+	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(v.r.PathValue("row"))}
+}
+
+// partiesResource are the contacts who can confirm the balances of accounts.
+func partiesResource() *resource {
+	return &resource{
+		word: "parties", title: "Parties", about: "The contact of an account is asked to confirm its balance.", list: "list-accounts",
+		columns: []string{"name", "kind", "contact_id"}, inline: true,
+		each: []action{{
+			operation: "set-account-contact", button: "Set the contact", did: "changed", another: true, // the account itself is unchanged
+			starts: func(_ *desk, account map[string]any) map[string]any {
+				return map[string]any{"contactId": account["contact_id"]}
+			},
+		}},
+	}
+}
+
+// confirmationResource are the requests to parties to confirm their balances.
+func confirmationResource() *resource {
+	return &resource{
+		base: Path, word: "confirmations", title: "Confirmations", about: "Parties are asked whether they agree with their balances.",
+		list: "list-confirmations", get: "get-confirmation", columns: []string{"id", "as_of", "kind", "counts"},
+		actions: []action{{
+			operation: "request-confirmations", button: "Ask parties", did: "sent", fields: []string{"kind", "as_of", "channelId", "templateId"},
+			about: "Each party with a phone that has consented gets a message with its balances and a link to its statement.",
+			to:    func(d *desk, made map[string]any) string { return d.of.address("", plain(made["id"])) },
+		}},
+		again: secondsBetweenCounts,
+		parts: []*resource{{
+			word: "parties", title: "Parties", list: "list-confirmation-parties", inline: true,
+			columns: []string{"name", "kind", "status", "reason", "cash_balance", "crystal_balance", "overtaken", "note"},
+			each: []action{{
+				operation: "decide-confirmation", button: "Decide", did: "changed",
+				when: inStatus("open", "failed", "silent", "answered", "confirmed", "disputed"),
+			}},
+		}},
+	}
+}
+
+// secondsBetweenCounts is the time after which a page reads the counts again.
+const secondsBetweenCounts = 5
