@@ -390,20 +390,15 @@ func (v *visit) previewOf(kind string, row map[string]any) *preview {
 	p := &preview{Balances: v.lang.balancesOf(kind, row)}
 	for _, side := range []string{"in_entries", "out_entries"} {
 		for i, e := range entriesOf(row[side]) {
-			for _, f := range entryFields {
-				if slices.Contains(computedOf(e), f.key) {
-					p.Computed = append(p.Computed, choice{Value: fmt.Sprintf("%s[%d].%s", side, i, f.key), Text: textOf(e[f.key])})
-				}
+			for _, key := range computedOf(e) {
+				p.Computed = append(p.Computed, choice{Value: fmt.Sprintf("%s[%d].%s", side, i, key), Text: textOf(e[key])})
 			}
 		}
 	}
 	for _, w := range entriesOf(row["warnings"]) {
-		at := textOf(w["field"])
-		for _, f := range entryFields {
-			if strings.HasSuffix(at, "."+f.key) {
-				p.Warnings = append(p.Warnings, v.lang.tf("%s: %s is written, the other values give %s",
-					v.lang.pathWords(at), f.format(w["given"]), f.format(w["computed"])))
-			}
+		if _, _, key := lineAt(textOf(w["field"])); key != "" {
+			p.Warnings = append(p.Warnings, v.lang.tf("%s: %s is written, the other values give %s",
+				v.lang.pathWords(textOf(w["field"])), v.lang.entryText(key, w["given"]), v.lang.entryText(key, w["computed"])))
 		}
 	}
 	return p

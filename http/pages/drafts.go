@@ -252,12 +252,8 @@ func (f draftForm) changesOf(id string, form url.Values) (*draftChanges, error) 
 	if err := decode([]byte(form.Get("base")), &c.base); err != nil {
 		return nil, fault.New(fault.Malformed, "This form cannot be read. Nothing was done.")
 	}
-	r, was := reader{form, map[string][]int{}}, entriesByID(c.base)
-	for name := range form {
-		r.index(name)
-	}
-	lines := r.lines["entries"]
-	slices.Sort(lines)
+	r, was := reader(form), entriesByID(c.base)
+	lines := r.lines("entries")
 	takeProposals(form, lines, was)
 	c.head, _ = r.object(f.head, "", true)
 	if body := differing(c.head, c.base); len(body) > 0 {

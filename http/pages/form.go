@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -41,7 +42,7 @@ const (
 // JSON, or nil. The faults are messages by JSON path. Each array of lines ends with a number of blank lines.
 func (s *schema) fields(prefix string, value any, faults map[string]string, blank int) []field {
 	drawn := drawing{faults, blank}.object(s, prefix, value, true)
-	focus(drawn, false)
+	focus(drawn)
 	return drawn
 }
 
@@ -51,8 +52,7 @@ type drawing struct {
 }
 
 // object draws the inputs of an object. An object that may be absent has no required inputs.
-func (d drawing) object(s *schema, prefix string, value any, required bool) []field {
-	var drawn []field
+func (d drawing) object(s *schema, prefix string, value any, required bool) (drawn []field) {
 	values, _ := value.(map[string]any)
 	computed, _ := values["computed"].([]any)
 	for _, p := range s.Properties {
@@ -60,9 +60,9 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) []fi
 			continue
 		}
 		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: hintOf(p.Description), Options: p.Options, List: p.List}
-		for _, e := range entryFields {
-			if strings.Contains(e.key, "_") {
-				f.Hint = strings.ReplaceAll(f.Hint, e.key, strings.ToLower(e.label)) // users see labels, not JSON names
+		for _, key := range entryFields {
+			if strings.Contains(key, "_") {
+				f.Hint = strings.ReplaceAll(f.Hint, key, strings.ToLower(labelOf(key))) // users see labels, not JSON names
 			}
 		}
 		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
@@ -123,38 +123,35 @@ func (f field) concerns(path string) bool {
 }
 
 // misplaced returns the faults that no field shows, with their paths.
-func misplaced(drawn []field, faults map[string]string) []string {
-	var rest []string
-	for path, message := range faults {
-		if !shown(drawn, path) {
-			rest = append(rest, strings.TrimPrefix(path+": "+message, ": "))
-		}
+func misplaced(drawn []field, faults map[string]string) (texts []string) {
+	rest := maps.Clone(faults)
+	each(drawn, func(f *field) { maps.DeleteFunc(rest, func(path, _ string) bool { return f.concerns(path) }) })
+	for path, message := range rest {
+		texts = append(texts, strings.TrimPrefix(path+": "+message, ": "))
 	}
-	slices.Sort(rest)
-	return rest
+	slices.Sort(texts)
+	return texts
 }
 
-func shown(drawn []field, path string) bool {
-	return slices.ContainsFunc(drawn, func(f field) bool {
-		inLine := func(line []field) bool { return shown(line, path) }
-		return f.concerns(path) || shown(f.Fields, path) || slices.ContainsFunc(f.Lines, inLine)
-	})
+// each calls a function for the fields and those inside them, in the order of the page.
+func each(fields []field, do func(*field)) {
+	for i := range fields {
+		do(&fields[i])
+		each(fields[i].Fields, do)
+		for _, line := range fields[i].Lines {
+			each(line, do)
+		}
+	}
 }
 
 // focus marks the first input with a fault, its own or that of the group around it.
-func focus(drawn []field, faulty bool) bool {
-	for i := range drawn {
-		f := &drawn[i]
-		bad := faulty || f.Error != ""
-		switch {
-		case focus(f.Fields, bad) || slices.ContainsFunc(f.Lines, func(line []field) bool { return focus(line, bad) }):
-			return true
-		case f.Kind != "group" && f.Kind != "lines" && bad:
-			f.Focus = true
-			return true
+func focus(drawn []field) {
+	faulty, done := false, false
+	each(drawn, func(f *field) {
+		if faulty = faulty || f.Error != ""; faulty && !done && f.Kind != "group" && f.Kind != "lines" {
+			f.Focus, done = true, true
 		}
-	}
-	return false
+	})
 }
 
 // text returns a value as its input shows it.
@@ -200,35 +197,25 @@ func (s *schema) text(value any) string {
 // read returns the JSON body of a posted form. It omits empty inputs and empty lines, so the caller must redraw the form from the
 // returned body. An edit keeps empty inputs as empty values: null where the schema allows it, otherwise an empty text, array or map.
 func (s *schema) read(form url.Values, edit bool) map[string]any {
-	r := reader{form, map[string][]int{}}
-	for name := range form {
-		r.index(name)
-	}
-	body, _ := r.object(s, "", edit)
+	body, _ := reader(form).object(s, "", edit)
 	return body
 }
 
-// reader has a form and the numbers of its lines by the array's path.
-type reader struct {
-	form  url.Values
-	lines map[string][]int
-}
+// reader reads a posted form.
+type reader url.Values
 
-func (r reader) index(name string) {
-	if len(name) > maxName {
-		return
-	}
-	for at := range len(name) {
-		if name[at] != '[' {
-			continue
-		}
-		array := name[:at]
-		digits, _, _ := strings.Cut(name[at+1:], "]")
+// lines returns the numbers of the lines of an array in order.
+func (r reader) lines(array string) (numbers []int) {
+	for name := range r {
+		rest, inside := strings.CutPrefix(name, array+"[")
+		digits, _, _ := strings.Cut(rest, "]")
 		n, err := strconv.Atoi(digits)
-		if err == nil && n >= 0 && n < maxLines && strconv.Itoa(n) == digits && !slices.Contains(r.lines[array], n) {
-			r.lines[array] = append(r.lines[array], n)
+		if inside && len(name) <= maxName && err == nil && n >= 0 && n < maxLines && strconv.Itoa(n) == digits {
+			numbers = append(numbers, n)
 		}
 	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
 }
 
 // object reads an object. It reports whether an input has a value.
@@ -249,7 +236,7 @@ func (r reader) object(s *schema, prefix string, edit bool) (object map[string]a
 
 // value reads a value. It reports whether an input has a value, and whether the body contains it.
 func (r reader) value(s *schema, name string, edit bool) (value any, given, kept bool) {
-	inputs := r.form[name]
+	inputs := r[name]
 	named := len(inputs) > 0
 	switch s.Kind {
 	case "file":
@@ -258,14 +245,13 @@ func (r reader) value(s *schema, name string, edit bool) (value any, given, kept
 		object, given := r.object(s, name, edit)
 		return object, given, given
 	case "lines":
-		lines := []any{}
-		slices.Sort(r.lines[name])
-		for _, i := range r.lines[name] {
+		lines, numbers := []any{}, r.lines(name)
+		for _, i := range numbers {
 			if line, given := r.object(s.Items, fmt.Sprintf("%s[%d]", name, i), false); given {
 				lines = append(lines, line)
 			}
 		}
-		return lines, len(lines) > 0, len(lines) > 0 || edit && len(r.lines[name]) > 0
+		return lines, len(lines) > 0, len(lines) > 0 || edit && len(numbers) > 0
 	case "tick":
 		ticked := slices.ContainsFunc(inputs, func(input string) bool { return input != "" })
 		return ticked, ticked, ticked || s.Required || (edit || s.On) && named
@@ -393,9 +379,6 @@ var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 func labelOf(name string) string {
 	if label, known := english["fields"][name]; known {
 		return label
-	}
-	if i := slices.IndexFunc(entryFields, func(f entryField) bool { return f.key == name }); i >= 0 {
-		return entryFields[i].label
 	}
 	if strings.ToUpper(name) == name {
 		return name // such as GET

@@ -23,35 +23,36 @@ type change struct {
 // difference is a changed figure or text. Before is empty for an added value, After for a removed one.
 type difference struct{ What, Before, After string }
 
-// entryField is a field of an entry that people see.
-type entryField struct {
-	key, label string
-	format     func(any) string
+// entryFields are the fields of the entries of all ledgers and of items, in the order in which they are shown. A client and a karigar have
+// names in place of ids.
+var entryFields = slices.Concat([]string{"item_name", "slip_number", "kind"}, figures, []string{"description", "client_id", "karigar_id"})
+
+// figures are the figures of entries in the order of a bill.
+var figures = []string{
+	"pieces", "quantity", "pure_weight", "weight", "loss_weight", "touch", "fine_percent", "fine_weight", "wastage_percent", "wastage_weight",
+	"rate", "rate_unit", "other", "making_charge", "amount",
 }
 
-// entryFields are the fields of the entries of all ledgers, in the order in which they are shown.
-var entryFields = []entryField{
-	{"item_name", "Item", textOf},
-	{"slip_number", "Slip number", textOf},
-	{"kind", "Kind", enumWord},
-	{"pieces", "Pieces", plain},
-	{"quantity", "Pieces", plain}, // of an item
-	{"weight", "Weight", grams},
-	{"pure_weight", "Pure weight", grams},
-	{"touch", "Touch %", percent},
-	{"fine_percent", "Fine %", percent},
-	{"fine_weight", "Fine weight", grams},
-	{"wastage_percent", "Wastage %", percent},
-	{"wastage_weight", "Wastage weight", grams},
-	{"loss_weight", "Loss weight", grams},
-	{"rate", "Rate", rupees},
-	{"rate_unit", "Rate unit", enumWord},
-	{"other", "Labour", rupees},
-	{"making_charge", "Making charge", charge},
-	{"amount", "Amount", rupees},
-	{"description", "Description", textOf},
-	{"client_id", "Client", textOf}, // its name, as that of the karigar
-	{"karigar_id", "Karigar", textOf},
+// entryText returns the value of a field of an entry as display text.
+func (l language) entryText(key string, value any) string {
+	switch key {
+	case "kind", "rate_unit":
+		return l.t(enumWord(value))
+	case "making_charge":
+		return charge(value)
+	case "rate", "other", "amount":
+		return rupees(value)
+	case "pieces", "quantity":
+		return plain(value)
+	}
+	switch unitOf(key, "", "") {
+	case "g":
+		return grams(value)
+	case "%":
+		return percent(value)
+	default:
+		return textOf(value)
+	}
 }
 
 func enumWord(v any) string { return english["options"][textOf(v)] }
@@ -117,9 +118,9 @@ func (l language) differences(side string, before, after any) []difference {
 			found = append(found, difference{What: line, Before: l.line(was[i])})
 			continue
 		}
-		for _, f := range entryFields {
-			if f.format(was[i][f.key]) != f.format(is[i][f.key]) {
-				found = append(found, difference{line + " · " + l.t(f.label), l.value(f, was[i]), l.value(f, is[i])})
+		for _, key := range entryFields {
+			if l.entryText(key, was[i][key]) != l.entryText(key, is[i][key]) {
+				found = append(found, difference{line + " · " + l.t(fieldLabel(key)), l.value(key, was[i]), l.value(key, is[i])})
 			}
 		}
 	}
@@ -129,13 +130,13 @@ func (l language) differences(side string, before, after any) []difference {
 // line returns the fields of an entry as one text.
 func (l language) line(entry map[string]any) string {
 	var parts []string
-	for _, f := range entryFields {
-		switch value := l.value(f, entry); {
+	for _, key := range entryFields {
+		switch value := l.value(key, entry); {
 		case value == "":
-		case f.key == "item_name", f.key == "kind", f.key == "rate_unit", f.key == "description":
+		case key == "item_name", key == "kind", key == "rate_unit", key == "description":
 			parts = append(parts, value)
 		default:
-			parts = append(parts, strings.TrimSuffix(l.t(f.label), " %")+" "+value)
+			parts = append(parts, strings.TrimSuffix(l.t(fieldLabel(key)), " %")+" "+value)
 		}
 	}
 	return strings.Join(parts, " · ")
@@ -155,10 +156,10 @@ func (l language) entryLines(kind, side string, row map[string]any) []entryLine 
 	var lines []entryLine
 	for i, e := range entriesOf(row[side+"_entries"]) {
 		line := entryLine{Text: l.line(e)}
-		for _, f := range entryFields {
-			if f.format(e[f.key]) != "" && slices.Contains(computedOf(e), f.key) {
-				id := fmt.Sprintf("formula-%s-%s-%d-%s", plain(row["id"]), side, i, f.key)
-				line.Formulas = append(line.Formulas, formula{id, formulaOf(kind, side, f.key, e)})
+		for _, key := range entryFields {
+			if l.entryText(key, e[key]) != "" && slices.Contains(computedOf(e), key) {
+				id := fmt.Sprintf("formula-%s-%s-%d-%s", plain(row["id"]), side, i, key)
+				line.Formulas = append(line.Formulas, formula{id, formulaOf(kind, side, key, e)})
 			}
 		}
 		lines = append(lines, line)
@@ -195,12 +196,9 @@ func (l language) opened(of any) template.HTML {
 }
 
 // value returns the value of a field of an entry, with a mark if the service computed it.
-func (l language) value(f entryField, entry map[string]any) string {
-	value := f.format(entry[f.key])
-	if f.key == "kind" || f.key == "rate_unit" {
-		value = l.t(value)
-	}
-	if value != "" && slices.Contains(computedOf(entry), f.key) {
+func (l language) value(key string, entry map[string]any) string {
+	value := l.entryText(key, entry[key])
+	if value != "" && slices.Contains(computedOf(entry), key) {
 		value += worked
 	}
 	return value

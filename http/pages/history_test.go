@@ -78,10 +78,10 @@ func TestHistoryKnowsEachFieldOfAnEntry(t *testing.T) {
 	require.NoError(t, decode(file, &document))
 	fields := document.Components.Schemas["LedgerAnyEntry"].Properties
 	known := []string{"computed", "counter"}
-	for _, f := range entryFields {
-		known = append(known, f.key)
-		for _, word := range fields[f.key].Enum {
-			require.NotEmpty(t, enumWord(word), "the words of %s", f.key)
+	for _, key := range entryFields {
+		known = append(known, key)
+		for _, word := range fields[key].Enum {
+			require.NotEmpty(t, enumWord(word), "the words of %s", key)
 		}
 	}
 	require.Subset(t, known, slices.Collect(maps.Keys(fields)))

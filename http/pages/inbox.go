@@ -230,7 +230,7 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 		}
 		r.Fields = append(r.Fields, f)
 	}
-	focus(r.Fields, false)
+	focus(r.Fields)
 	return r
 }
 

@@ -316,7 +316,7 @@ func (v *visit) entriesPosted(count int) []khataEntry {
 			Account: strings.TrimSpace(form.Get(name + ".account")), Accepted: form.Get(name+".accepted") != "",
 		})
 		e := &entries[i]
-		e.Line, _ = reader{form: form}.object(lines, name, false)
+		e.Line, _ = reader(form).object(lines, name, false)
 		if e.Line["account_id"] != nil && e.Account == form.Get(name+".was") {
 			continue
 		}

@@ -175,8 +175,7 @@ func itemNames(order map[string]any) refs {
 // ofItems gives the fields of orders their labels, and the datalist of the names of items. It removes the API's hints, which address
 // programs.
 func ofItems(fields []field, list string) {
-	for i := range fields {
-		f := &fields[i]
+	each(fields, func(f *field) {
 		f.Hint = ""
 		switch f.Key {
 		case "id":
@@ -186,10 +185,7 @@ func ofItems(fields []field, list string) {
 		case "item_name":
 			f.List = list
 		}
-		for _, line := range f.Lines {
-			ofItems(line, list)
-		}
-	}
+	})
 }
 
 // weightOf returns the weight of all items.

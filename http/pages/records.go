@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -246,7 +245,7 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	}
 	for _, p := range body.Properties {
 		if was, is := record[p.Name].(map[string]any); a.edit && p.Kind == "group" && is && in.body[p.Name] == nil && len(was) > 0 {
-			in.body[p.Name], _ = reader{form, map[string][]int{}}.object(p.schema, p.Name, true) // the user cleared all inputs
+			in.body[p.Name], _ = reader(form).object(p.schema, p.Name, true) // the user cleared all inputs
 		}
 		if p.Kind == "file" {
 			out.files = append(out.files, d.files(p.Name)...)
@@ -288,37 +287,26 @@ func differing(body, record map[string]any) map[string]any {
 }
 
 // same reports whether an input's value equals the record's. An empty input equals a missing value.
-func same(value, was any) bool { return reflect.DeepEqual(canonical(value), canonical(was)) }
+func same(value, was any) bool { return canonical(value) == canonical(was) }
 
-// canonical returns a value for comparison: plain values as texts, objects without empty values, and nil for an empty value.
-func canonical(value any) any {
+// canonical returns a value as a text for comparison, "" for an empty one. An object has no empty values.
+func canonical(value any) (text string) {
 	switch value := value.(type) {
 	case nil:
-		return nil
 	case map[string]any:
-		object := map[string]any{}
-		for name, one := range value {
-			if one = canonical(one); one != nil {
-				object[name] = one
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if one := canonical(value[name]); one != "" {
+				text += fmt.Sprintf("%q: %q,", name, one)
 			}
 		}
-		if len(object) > 0 {
-			return object
-		}
 	case []any:
-		list := make([]any, len(value))
-		for i, one := range value {
-			list[i] = canonical(one)
-		}
-		if len(list) > 0 {
-			return list
+		for _, one := range value {
+			text += fmt.Sprintf("%q,", canonical(one))
 		}
 	default:
-		if text := fmt.Sprint(value); text != "" {
-			return text
-		}
+		text = fmt.Sprint(value)
 	}
-	return nil
+	return text
 }
 
 // found returns the record of the page. Without it the request fails.

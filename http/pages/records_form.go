@@ -188,19 +188,14 @@ func hintOf(description string) string {
 
 // choose turns fields with ids of records into choices by name, and sets the form's scope on all fields.
 func (d *desk) choose(fields []field, scope string) {
-	for i := range fields {
-		f := &fields[i]
+	each(fields, func(f *field) {
 		f.Scope = scope
 		if f.Key == honeypot && d.of.public {
 			f.Kind = "trap"
 		}
-		d.choose(f.Fields, scope)
-		for _, line := range f.Lines {
-			d.choose(line, scope)
-		}
 		word := linked[f.Key]
 		if word == "" {
-			continue
+			return
 		}
 		chosen := strings.Fields(f.Value)
 		if f.Key == "audience" {
@@ -220,7 +215,7 @@ func (d *desk) choose(fields []field, scope string) {
 			kind = "choices"
 		}
 		f.Kind = kind
-	}
+	})
 }
 
 const (

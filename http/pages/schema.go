@@ -349,15 +349,9 @@ func unitOf(name, description, multipleOf string) string {
 
 // rank sorts the properties of an object: first dates and sides, then texts, then figures in the order of a bill.
 func rank(name string) int {
-	texts := []string{
-		"date", "in_entries", "out_entries", "name", "first_name", "last_name", "title", "item_name", "slip_number", "kind",
-	}
-	figures := []string{
-		"pieces", "quantity", "pure_weight", "weight", "loss_weight", "touch", "fine_percent", "fine_weight", "wastage_percent",
-		"wastage_weight", "rate", "rate_unit", "other", "making_charge", "amount", "description", "metal",
-	}
+	texts := []string{"date", "in_entries", "out_entries", "name", "first_name", "last_name", "title", "item_name", "slip_number", "kind"}
 	if i := slices.Index(texts, name); i >= 0 {
 		return i
 	}
-	return len(texts) + 1 + slices.Index(figures, name) // others are between texts and figures
+	return len(texts) + 1 + slices.Index(append(figures, "description", "metal"), name) // others are between texts and figures
 }

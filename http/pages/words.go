@@ -119,8 +119,8 @@ func (l language) message(text string) string {
 		}
 		translated := p.translated
 		for i, value := range found[1:] {
-			if at := slices.IndexFunc(entryFields, func(f entryField) bool { return f.key == value }); at >= 0 {
-				value = l.t(entryFields[at].label)
+			if slices.Contains(entryFields, value) {
+				value = l.t(fieldLabel(value))
 			}
 			for _, place := range []string{fmt.Sprintf("{%d}", i+1), "{}"} {
 				if strings.Contains(translated, place) {

@@ -102,8 +102,8 @@ func usedTexts(t *testing.T) map[string]bool {
 	for _, text := range monthNames {
 		used[text] = true
 	}
-	for _, f := range entryFields {
-		used[f.label] = true
+	for _, key := range entryFields {
+		used[fieldLabel(key)] = true
 	}
 	for _, words := range english {
 		for _, text := range words {
