@@ -275,17 +275,6 @@ type trailLine struct {
 	Whole                     bool // the lines are the whole record, not the differences
 }
 
-// memberChoices returns the workspace's members as choices. It returns none if the visitor lacks the permission to read them.
-func (v *visit) memberChoices(chosen string) (found []choice) {
-	var members []map[string]any
-	v.ask("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
-	for _, m := range members {
-		id := "user:" + textOf(m["user_id"])
-		found = append(found, choice{id, cmp.Or(fullName(m), textOf(m["email"])), id == chosen})
-	}
-	return found
-}
-
 // linkOf returns a link to a ledger if the visitor may read it.
 func (v *visit) linkOf(path string) string {
 	if v.who.May(actor.Ledger, actor.Read) {
@@ -294,10 +283,10 @@ func (v *visit) linkOf(path string) string {
 	return ""
 }
 
-func (v *visit) trailLine(c map[string]any, name func(string) string) trailLine {
+func (v *visit) trailLine(c map[string]any) trailLine {
 	noun, change, ledger, id := textOf(c["kind"]), textOf(c["change"]), textOf(c["ledger"]), textOf(c["id"])
 	of := inner(c, "account")
-	line := trailLine{change: changeOf(c, name), Date: textOf(c["date"]), Account: textOf(of["name"]), Kind: kindName(ledger)}
+	line := trailLine{change: changeOf(c, v.actor), Date: textOf(c["date"]), Account: textOf(of["name"]), Kind: kindName(ledger)}
 	account := accountPath(ledger, plain(of["id"]))
 	switch noun {
 	case ledger + "row":

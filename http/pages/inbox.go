@@ -85,8 +85,9 @@ func (v *visit) contactName(c map[string]any) string {
 
 // talk is a conversation with a contact.
 type talk struct {
+	*visit
+
 	Contact  map[string]any
-	Writer   func(by string) string // returns the name of a sender
 	Messages []map[string]any
 	ReadTo   string // id of the contact's newest message, if unread
 	Earlier  string // address
@@ -126,7 +127,7 @@ func (v *visit) showTalk(tried attempt) page {
 	var c map[string]any
 	v.read("get-messaging-contact", request{vars: []string{id}}, &c)
 	shown := v.people(id)
-	t := &talk{Contact: c, Writer: v.writer(v.contactName(c)), Wrong: tried.wrong, Closed: tried.closed}
+	t := &talk{visit: v, Contact: c, Wrong: tried.wrong, Closed: tried.closed}
 	shown.Talk = t
 	messages := v.messages(t, id)
 	if v.permissions()["messaging:write"] && !t.Past {
@@ -237,18 +238,12 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 // reasonOf returns the display text of a code, or the network's own text.
 func reasonOf(code, title string) string { return cmp.Or(english["reasons"][code], title) }
 
-// writer returns a function that returns the name of a message's sender.
-func (v *visit) writer(contact string) func(string) string {
-	actor := v.actor()
-	return func(by string) string {
-		if by == "contact" {
-			return contact
-		}
-		if id, is := strings.CutPrefix(by, "key:"); is {
-			by = "api_key:" + id
-		}
-		return actor(by)
+// Writer returns the name of a message's sender.
+func (t *talk) Writer(by string) string {
+	if by == "contact" {
+		return t.contactName(t.Contact)
 	}
+	return t.actor(by)
 }
 
 // sendMessage sends a text, a picture from a file or by its address, or a template.

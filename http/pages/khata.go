@@ -61,9 +61,8 @@ func (v *visit) khataList(shown khatasPage, status int) page {
 	query := url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(khatasShown)}}
 	out := v.read("list-khata-uploads", request{query: query}, &shown.Uploads)
 	shown.Newer, shown.Older = turned(Path+"/khata", nil, number, number*khatasShown < totalOf(out))
-	name := v.actor()
 	for i, u := range shown.Uploads {
-		shown.Uploads[i]["actor"] = name(textOf(u["actor"]))
+		shown.Uploads[i]["actor"] = v.actor(textOf(u["actor"]))
 		shown.Reading = shown.Reading || u["status"] == "processing"
 	}
 	return page{template: "khatas", title: "Khata pages", status: status, body: shown}
@@ -121,7 +120,7 @@ func (v *visit) khata() page {
 func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[string]string, status int) page {
 	p := page{template: "khata", title: "Khata page", status: status}
 	u := shown.Upload
-	u["actor"] = v.actor()(textOf(u["actor"]))
+	u["actor"] = v.actor(textOf(u["actor"]))
 	if u["result"] == nil && u["submitted"] != true {
 		p.body = shown
 		return p

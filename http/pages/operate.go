@@ -19,11 +19,78 @@ const operatePath = Path + "/operate"
 // operateResources returns the resources of operators.
 func operateResources() []*resource {
 	all := []*resource{
-		projectionResource(), eventResource(), jobResource(), parkedResource(), webhookResource(), outboxResource(), workspaceResource(),
-		markResource(),
+		projectionResource(),
+		{
+			word: "events", title: "Events", list: "list-events", find: (*desk).event,
+			about: "All that has happened, the newest first. A search looks at a part of the log at a time.",
+			fixed: url.Values{"newest_first": {"true"}}, without: []string{"from_position"},
+			columns: []string{"type", "position", "stream", "recorded_at", "actor", "reason"},
+			live: []string{
+				"position", "stream", "revision", "recorded_at", "actor", "reason", "workspace", "signed", "payload", "metadata",
+			},
+			cells: "events",
+			links: func(d *desk, _ map[string]any) []choice {
+				return []choice{{Value: operatePath + "/events?to_position=" + d.id, Text: "The log up to here"}}
+			},
+		},
+		{
+			word: "jobs", title: "Jobs", list: "list-jobs", inline: true,
+			about:   "Side effects of events, such as mails. A job that fails is tried again, and given up after its last attempt.",
+			columns: []string{"kind", "state", "attempts", "scheduled_at", "finished_at", "args", "last_error", "report"},
+			cells:   "jobs",
+			each: []action{
+				{
+					operation: "retry-job", button: "Run now",
+					when: inStates("state", "available", "pending", "scheduled", "retryable", "cancelled", "discarded"),
+				},
+				{
+					operation: "cancel-job", button: "Cancel", about: "It is not tried again. What it would do stays undone.",
+					danger: true, when: inStates("state", "available", "pending", "scheduled", "running", "retryable"),
+				},
+			},
+		},
+		parkedResource(),
+		{
+			word: "webhooks", title: "Webhooks", list: "list-webhooks", get: "get-webhook", inline: true,
+			about:   "Calls of providers, and what has followed from each.",
+			columns: []string{"endpoint", "received_at", "verdict", "effect", "reason", "error"},
+			live:    []string{"received_at", "verdict", "effect", "reason", "settled_at", "error", "body"},
+			cells:   "webhooks",
+			each: []action{{
+				operation: "replay-webhook", button: "Handle again",
+				when: func(c map[string]any) bool {
+					return inStates("verdict", "parked", "ignored")(c) && c["has_body"] == true
+				},
+			}},
+		},
+		{
+			word: "outbox", title: "Outbox", list: "list-outbox", flat: true, first: "port",
+			about:   "Messages that are not sent as no provider is configured: mails need SMTP_URL. Their links open accounts, so keep them secret.",
+			columns: []string{"time", "to", "subject", "status", "error", "text"},
+			cells:   "outbox",
+		},
+		workspaceResource(),
+		{
+			word: "companies", title: "Marks of companies", list: "list-companies", search: "search-companies", inline: true,
+			about:   "Mark a company as verified after you have checked who it is. A change of its name, GSTIN or domain ends the mark.",
+			columns: []string{"name", "category", "city", "mark"}, without: []string{"category", "city", "verified", "mine"},
+			cells: "marks",
+			each: []action{
+				{
+					operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: true,
+					when:   func(c map[string]any) bool { return c["verified"] != true },
+					starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": true} },
+				},
+				{
+					operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", reason: true,
+					when:   func(c map[string]any) bool { return c["verified"] == true },
+					starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": false} }, danger: true,
+				},
+			},
+		},
 	}
 	for _, r := range all {
-		r.sections = operateSections
+		r.base, r.sections = operatePath, operateSections
 	}
 	return all
 }
@@ -105,46 +172,6 @@ func workspaceResource() *resource {
 	}
 }
 
-func markResource() *resource {
-	return &resource{
-		base: operatePath, word: "companies", title: "Marks of companies", list: "list-companies", search: "search-companies", inline: true,
-		about:   "Mark a company as verified after you have checked who it is. A change of its name, GSTIN or domain ends the mark.",
-		columns: []string{"name", "category", "city", "mark"}, without: []string{"category", "city", "verified", "mine"},
-		cells: "marks",
-		each: []action{
-			{
-				operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: true,
-				when:   func(c map[string]any) bool { return c["verified"] != true },
-				starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": true} },
-			},
-			{
-				operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", reason: true,
-				when:   func(c map[string]any) bool { return c["verified"] == true },
-				starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": false} }, danger: true,
-			},
-		},
-	}
-}
-
-func jobResource() *resource {
-	return &resource{
-		base: operatePath, word: "jobs", title: "Jobs", list: "list-jobs", inline: true,
-		about:   "Side effects of events, such as mails. A job that fails is tried again, and given up after its last attempt.",
-		columns: []string{"kind", "state", "attempts", "scheduled_at", "finished_at", "args", "last_error", "report"},
-		cells:   "jobs",
-		each: []action{
-			{
-				operation: "retry-job", button: "Run now",
-				when: inStates("state", "available", "pending", "scheduled", "retryable", "cancelled", "discarded"),
-			},
-			{
-				operation: "cancel-job", button: "Cancel", about: "It is not tried again. What it would do stays undone.",
-				danger: true, when: inStates("state", "available", "pending", "scheduled", "running", "retryable"),
-			},
-		},
-	}
-}
-
 func parkedResource() *resource {
 	return &resource{
 		base: operatePath, word: "parked", title: "Parked", list: "list-parked", inline: true,
@@ -165,47 +192,6 @@ func skip(operation string, position func(map[string]any) any) action {
 		danger: true, fields: []string{"reason"},
 		when:   func(r map[string]any) bool { at := textOf(position(r)); return at != "" && at != "0" },
 		starts: func(_ *desk, r map[string]any) map[string]any { return map[string]any{"position": position(r)} },
-	}
-}
-
-func webhookResource() *resource {
-	return &resource{
-		base: operatePath, word: "webhooks", title: "Webhooks", list: "list-webhooks", get: "get-webhook", inline: true,
-		about:   "Calls of providers, and what has followed from each.",
-		columns: []string{"endpoint", "received_at", "verdict", "effect", "reason", "error"},
-		live:    []string{"received_at", "verdict", "effect", "reason", "settled_at", "error", "body"},
-		cells:   "webhooks",
-		each: []action{{
-			operation: "replay-webhook", button: "Handle again",
-			when: func(c map[string]any) bool {
-				return inStates("verdict", "parked", "ignored")(c) && c["has_body"] == true
-			},
-		}},
-	}
-}
-
-func outboxResource() *resource {
-	return &resource{
-		base: operatePath, word: "outbox", title: "Outbox", list: "list-outbox", flat: true, first: "port",
-		about:   "Messages that are not sent as no provider is configured: mails need SMTP_URL. Their links open accounts, so keep them secret.",
-		columns: []string{"time", "to", "subject", "status", "error", "text"},
-		cells:   "outbox",
-	}
-}
-
-func eventResource() *resource {
-	return &resource{
-		base: operatePath, word: "events", title: "Events", list: "list-events", find: (*desk).event,
-		about: "All that has happened, the newest first. A search looks at a part of the log at a time.",
-		fixed: url.Values{"newest_first": {"true"}}, without: []string{"from_position"},
-		columns: []string{"type", "position", "stream", "recorded_at", "actor", "reason"},
-		live: []string{
-			"position", "stream", "revision", "recorded_at", "actor", "reason", "workspace", "signed", "payload", "metadata",
-		},
-		cells: "events",
-		links: func(d *desk, _ map[string]any) []choice {
-			return []choice{{Value: operatePath + "/events?to_position=" + d.id, Text: "The log up to here"}}
-		},
 	}
 }
 

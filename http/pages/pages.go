@@ -164,15 +164,15 @@ type visit struct {
 	r       *http.Request
 	lang    language
 	session session
-	who     actor.Actor                  // the zero Actor: not signed in
-	names   map[string]map[string]string // of actors, by their kind and id
+	who     actor.Actor         // the zero Actor: not signed in
+	names   map[string][]choice // of actors, by their kind
 
 	failed error // why there is no page, see deny
 }
 
 // serve responds with a page.
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) page) {
-	v := &visit{Pages: p, w: w, r: r, lang: languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))}
+	v := &visit{Pages: p, w: w, r: r, names: map[string][]choice{}, lang: languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))}
 	defer func() {
 		if r.MultipartForm != nil {
 			_ = r.MultipartForm.RemoveAll() // files on the disk
@@ -345,18 +345,12 @@ func (p *Pages) readFiles() error {
 	return nil
 }
 
-// joined returns an asset followed by the files of the areas: inbox.css is part of app.css.
-func joined(name string) ([]byte, error) {
-	content, err := assetFiles.ReadFile("assets/" + name)
-	if err != nil || path.Ext(name) == ".svg" {
-		return content, err
-	}
+// joined returns the files of a kind as one: inbox.css is part of app.css.
+func joined(name string) (content []byte, err error) {
 	files, err := fs.Glob(assetFiles, "assets/*"+path.Ext(name))
 	for _, file := range files {
 		more, _ := assetFiles.ReadFile(file) // embedded, so it exists
-		if file != "assets/"+name {
-			content = append(content, more...)
-		}
+		content = append(content, more...)
 	}
 	return content, err
 }

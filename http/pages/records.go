@@ -20,14 +20,13 @@ type desk struct {
 	of         *resource
 	parent, id string              // ids of the parent and of the record; empty: none
 	names      map[string][]choice // cached names of records by resource
-	actor      func(string) string
-	refs       references // accounts that fields name by a text
-	next       string     // Link header of the response to the list
-	lines      bool       // a list with the actions of its records
+	refs       references          // accounts that fields name by a text
+	next       string              // Link header of the response to the list
+	lines      bool                // a list with the actions of its records
 }
 
 func (v *visit) desk(r *resource, record bool) *desk {
-	d := &desk{visit: v, of: r, names: map[string][]choice{}, actor: v.actor()}
+	d := &desk{visit: v, of: r, names: map[string][]choice{}}
 	if r.parent != nil {
 		d.parent = v.r.PathValue("id")
 	}

@@ -116,7 +116,7 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	case name == "ownerId":
 		out.Text = d.actor("user:" + text)
 	case strings.HasSuffix(strings.ToLower(name), "by") && actorText.MatchString(text):
-		out.Text = d.actor(strings.Replace(text, "key:", "api_key:", 1))
+		out.Text = d.actor(text)
 	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
 		out.Text, out.Link = text, text
 	case name == "phone":

@@ -197,53 +197,55 @@ func (v *visit) askNaming(operation string, all references, in request, into any
 var actorKinds = map[string]struct{ operation, id, named, nameless string }{
 	"user":     {"list-members", "user_id", "%s", "former member"},
 	"api_key":  {"list-api-keys", "id", "API key %s", "An API key"},
+	"key":      {"list-api-keys", "id", "API key %s", "An API key"},
 	"campaign": {"list-campaigns", "id", "Campaign %s", "A campaign"},
 	"bot":      {"list-bots", "id", "Bot %s", "A bot"},
 	"provider": {nameless: "A provider"},
 	"public":   {nameless: "A visitor"},
 }
 
-// actor returns a function that returns the name of an actor such as user:<id>. It looks up each needed kind once a request.
-func (v *visit) actor() func(string) string {
-	if v.names == nil {
-		v.names = map[string]map[string]string{}
+// actor returns the name of an actor such as user:<id>.
+func (v *visit) actor(actor string) string {
+	kind, id, _ := strings.Cut(actor, ":")
+	of, known := actorKinds[kind]
+	switch {
+	case kind == "user" && id == v.who.ID:
+		return v.lang.t("You")
+	case !known:
+		return v.lang.t("The system")
 	}
-	return func(actor string) string {
-		kind, id, _ := strings.Cut(actor, ":")
-		of, known := actorKinds[kind]
-		switch {
-		case kind == "user" && id == v.who.ID:
-			return v.lang.t("You")
-		case !known:
-			return v.lang.t("The system")
-		case of.operation == "":
-			return v.lang.t(of.nameless)
+	nameless := of.nameless
+	for _, c := range v.actors(kind) {
+		if c.Value == id && c.Text != "" {
+			return v.lang.tf(of.named, c.Text)
+		} else if c.Value == "" {
+			nameless = c.Text
 		}
-		if v.names[kind] == nil {
-			v.names[kind] = v.namesOf(kind, of.operation, of.id)
-		}
-		if name := v.names[kind][id]; name != "" {
-			return v.lang.tf(of.named, name)
-		}
-		return v.lang.t(cmp.Or(v.names[kind][""], of.nameless))
 	}
+	return v.lang.t(nameless)
 }
 
-// namesOf returns the names of the actors of a kind by id. The id "" has the name to show if the visitor may not list them.
-func (v *visit) namesOf(kind, operation, id string) map[string]string {
-	names := map[string]string{}
+// actors returns the ids and names of the actors of a kind. It looks them up once a request. The id "" has the name to show if the visitor
+// may not list them.
+func (v *visit) actors(kind string) []choice {
+	of := actorKinds[kind]
+	if v.names[kind] != nil || of.operation == "" {
+		return v.names[kind]
+	}
 	var vars []string
 	if kind == "user" {
 		vars = []string{v.who.Workspace.String()}
 	}
 	var all []map[string]any
-	if _, refused := v.ask(operation, request{vars: vars}, &all); refused != nil && kind == "user" {
-		names[""] = "A member"
+	found := []choice{}
+	if _, refused := v.ask(of.operation, request{vars: vars}, &all); refused != nil && kind == "user" {
+		found = append(found, choice{Text: "A member"})
 	}
 	for _, one := range all {
-		names[textOf(one[id])] = cmp.Or(textOf(one["name"]), fullName(one), textOf(one["email"]))
+		found = append(found, choice{Value: textOf(one[of.id]), Text: cmp.Or(textOf(one["name"]), fullName(one), textOf(one["email"]))})
 	}
-	return names
+	v.names[kind] = found
+	return found
 }
 
 // fullName returns the name of a user or a member.

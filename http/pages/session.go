@@ -295,27 +295,33 @@ type choice struct {
 }
 
 // workspaces returns the workspaces that the visitor can choose: those of a user, and the one that an operator has entered.
-func (v *visit) workspaces() []choice {
-	found := v.memberships()
-	if v.session.In != uuid.Nil && v.who.Permissions.Operator && !slices.ContainsFunc(found, func(c choice) bool { return c.Chosen }) {
-		found = append(found, v.elsewhere()[min(1, len(found)):]...)
-	}
-	return found
-}
-
-// memberships returns the workspaces of a user.
-func (v *visit) memberships() (found []choice) {
-	if v.session.User == uuid.Nil {
-		return nil
+func (v *visit) workspaces() (found []choice) {
+	add := func(id, name string) {
+		found = append(found, choice{id, cmp.Or(name, id[:8]), id == v.who.Workspace.String()})
 	}
 	var all []map[string]any
-	if v.ask("list-workspaces", request{}, &all); len(all) < 2 {
-		return nil
+	if v.session.User != uuid.Nil {
+		v.ask("list-workspaces", request{}, &all)
 	}
 	for _, w := range all {
-		id := textOf(w["id"])
-		found = append(found, choice{id, cmp.Or(textOf(w["name"]), id[:8]), id == v.who.Workspace.String()})
+		if len(all) > 1 {
+			add(textOf(w["id"]), textOf(w["name"]))
+		}
 	}
+	isHere := func(c choice) bool { return c.Chosen }
+	if v.session.In == uuid.Nil || !v.who.Permissions.Operator || slices.ContainsFunc(found, isHere) {
+		return found
+	}
+	if found == nil {
+		add(uuid.Nil.String(), v.lang.t("Your own workspace"))
+	}
+	all = nil
+	entered, name := v.session.In.String(), ""
+	v.ask("list-all-workspaces", request{query: url.Values{"q": {entered}}}, &all) // without it, its id is shown
+	for _, w := range all {
+		name = cmp.Or(textOf(w["name"]), name)
+	}
+	add(entered, name)
 	return found
 }
 
@@ -361,17 +367,6 @@ func (v *visit) joined(workspace string) page {
 		return v.deny(fmt.Errorf("the workspace that was joined: %w", err))
 	}
 	return v.goInto(in)
-}
-
-// elsewhere returns the workspace that an operator has entered, and the way back.
-func (v *visit) elsewhere() []choice {
-	var found []map[string]any
-	v.ask("list-all-workspaces", request{query: url.Values{"q": {v.session.In.String()}}}, &found) // without it, its id is shown
-	name := v.session.In.String()[:8]
-	for _, w := range found {
-		name = cmp.Or(textOf(w["name"]), name)
-	}
-	return []choice{{Value: uuid.Nil.String(), Text: v.lang.t("Your own workspace")}, {Value: v.session.In.String(), Text: name, Chosen: true}}
 }
 
 const (

@@ -50,7 +50,7 @@ func settingsResources() []*resource {
 			},
 		},
 		{
-			base: settings, word: "members", title: "Members", list: "list-members", columns: []string{"name", "email", "permissions", "joined_at"},
+			word: "members", title: "Members", list: "list-members", columns: []string{"name", "email", "permissions", "joined_at"},
 			live: []string{"email", "permissions", "joined_at"}, cells: "members",
 			each: []action{
 				{
@@ -64,7 +64,7 @@ func settingsResources() []*resource {
 			},
 		},
 		{
-			base: settings, word: "invitations", title: "Invitations", list: "list-invitations", inline: true, cells: "invitations",
+			word: "invitations", title: "Invitations", list: "list-invitations", inline: true, cells: "invitations",
 			about:   "A mail brings a link, which works for seven days. The one who opens it signs in or registers, and joins.",
 			columns: []string{"email", "permissions", "invited_by", "expires_at"},
 			actions: []action{{
@@ -74,7 +74,7 @@ func settingsResources() []*resource {
 			each: []action{{operation: "withdraw-invitation", button: "Withdraw", did: "withdrawn"}},
 		},
 		{
-			base: settings, word: "keys", title: "API keys", list: "list-api-keys", inline: true,
+			word: "keys", title: "API keys", list: "list-api-keys", inline: true,
 			about:   "A key opens the interface to a program, as far as its rights go and as long as its maker has them.",
 			columns: []string{"name", "permissions", "created_by", "created_at", "expires_at", "state"},
 			cells:   "keys",
@@ -89,7 +89,7 @@ func settingsResources() []*resource {
 			}},
 		},
 		{
-			base: settings, word: "books", title: "Books lock", single: true, get: "get-books-lock", columns: []string{"locked_through"},
+			word: "books", title: "Books lock", single: true, get: "get-books-lock", columns: []string{"locked_through"},
 			about: "Rows of locked days cannot be added, changed or deleted. A locked row can be reversed today.",
 			live:  []string{"locked_through"},
 			cells: "lock",
@@ -105,14 +105,30 @@ func settingsResources() []*resource {
 			},
 		},
 		{
-			base: settings, word: "metal", title: "Metal", single: true, get: "get-books-metal", columns: []string{"metal"},
+			word: "metal", title: "Metal", single: true, get: "get-books-metal", columns: []string{"metal"},
 			live: []string{"metal"}, cells: "metal",
 			each: []action{{operation: "set-books-metal", button: "Change", did: "changed", edit: true}},
 		},
-		periodResource(),
+		{
+			word: "periods", title: "Closed periods", list: "list-periods", inline: true, without: []string{"known_at"},
+			about: "A closed period has a seal: the digest of all closing balances and the root of the log. Its rows do not change any more. " +
+				"Only the operator can open the newest one again.",
+			columns: []string{"through", "from", "closed_at", "closed_by", "state"},
+			cells:   "periods",
+			actions: []action{{
+				operation: "close-period", button: "Close the year", did: "period",
+				about: "It locks the books through the last day and seals all balances. Drafts of orders and pages of the khata come first.",
+				says:  "seal",
+			}},
+			each: []action{{
+				operation: "reopen-period", button: "Open it again", did: "period_reopened", danger: true, reason: true, fields: []string{},
+				about: "The lock moves back to the end of the period before. The seal stays in the trail.",
+				when:  func(period map[string]any) bool { return period["reopened"] == nil },
+			}},
+		},
 	}
 	for _, r := range all {
-		r.sections = settingsSections
+		r.base, r.sections = cmp.Or(r.base, settings), settingsSections
 	}
 	return all
 }
@@ -197,25 +213,4 @@ func (d *desk) todo(faults []fault.Field) (links []choice) {
 		}
 	}
 	return links
-}
-
-// periodResource is the list of closed periods.
-func periodResource() *resource {
-	return &resource{
-		base: settings, word: "periods", title: "Closed periods", list: "list-periods", inline: true, without: []string{"known_at"},
-		about: "A closed period has a seal: the digest of all closing balances and the root of the log. Its rows do not change any more. " +
-			"Only the operator can open the newest one again.",
-		columns: []string{"through", "from", "closed_at", "closed_by", "state"},
-		cells:   "periods",
-		actions: []action{{
-			operation: "close-period", button: "Close the year", did: "period",
-			about: "It locks the books through the last day and seals all balances. Drafts of orders and pages of the khata come first.",
-			says:  "seal",
-		}},
-		each: []action{{
-			operation: "reopen-period", button: "Open it again", did: "period_reopened", danger: true, reason: true, fields: []string{},
-			about: "The lock moves back to the end of the period before. The seal stays in the trail.",
-			when:  func(period map[string]any) bool { return period["reopened"] == nil },
-		}},
-	}
 }

@@ -302,15 +302,17 @@ func (v *visit) trail() page {
 		asked.Set("workspace", v.who.Workspace.String())
 	}
 	r := v.reportOf("read-trail", trailDays, asked)
-	name, lines := v.actor(), []trailLine{}
+	lines := []trailLine{}
 	changes := entriesOf(r.Answer["changes"])
 	if r.More = r.More || len(changes) > trailChanges; r.More {
 		changes = changes[max(0, len(changes)-trailChanges):]
 	}
 	for _, c := range slices.Backward(changes) {
-		lines = append(lines, v.trailLine(c, name))
+		lines = append(lines, v.trailLine(c))
 	}
-	body := map[string]any{"Report": r, "Changes": lines, "Members": v.memberChoices(asked.Get("user"))}
+	members := choosing(v.actors("user"), strings.TrimPrefix(asked.Get("user"), "user:"))
+	members = slices.DeleteFunc(members, func(c choice) bool { return c.Value == "" }) // the visitor may not list them
+	body := map[string]any{"Report": r, "Changes": lines, "Members": members}
 	return page{template: "audit", title: "Trail", status: r.status, body: body}
 }
 
