@@ -1,15 +1,22 @@
 package pages_test
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/browsertest"
 	"bahi/internal/test/khatapages"
@@ -144,4 +151,228 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	fill("#f-text", "Yes.")
 	p.TapOn("#write .primary")
 	require.Contains(t, p.Texts(".said .out .text"), "Yes.")
+}
+
+// openedWith opens an account with a row.
+func openedWith(clerk *apitest.Client, kind, name, row string) (address string) {
+	var opened map[string]any
+	clerk.POST("/"+kind, name).Status(201).JSON(&opened)
+	clerk.POST(fmt.Sprintf("/%s-ledger/%v", kind, opened["id"]), row).Status(201)
+	return fmt.Sprintf("/app/accounts/%s/%v", kind, opened["id"])
+}
+
+func TestAccountsAreSettled(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	for _, c := range []struct{ kind, name, row string }{
+		{"bullion", `{"name":"Soni"}`, `{"date":"2025-03-01","out_entries":[{"kind":"metal","fine_weight":99.5},{"kind":"cash","amount":12}]}`},
+		{"client", `{"name":"Patel"}`, `{"date":"2025-03-01","out_entries":[{"weight":520,"touch":92,"making_charge":70.5}]}`},
+		{"karigar", `{"name":"Imran"}`,
+			`{"date":"2025-03-01","in_entries":[{"pure_weight":520,"fine_percent":92,"wastage_percent":2,"other":1500}]}`},
+		{"karigar", `{"name":"Salim"}`, `{"date":"2025-03-01","in_entries":[{"other":1500}],"out_entries":[{"fine_weight":5}]}`},
+		{"polisher", `{"name":"Raju","type":0}`, `{"date":"2025-03-01","out_entries":[{"weight":12.5,"amount":3}]}`},
+	} {
+		account := openedWith(clerk, c.kind, c.name, c.row)
+		require.NotContains(t, b.get(account).Text, "statement?from", "nothing was settled yet")
+		settled := b.get(account + "?settle=1").Is(200).Says("After it:")
+		require.Regexp(t, `After it: ₹0\.00 settled 0\.000 g (fine|weight) settled`, settled.Words(), c.row)
+		values := filled(settled, `id="entry"`)
+		values.Set("date", "2025-03-02")
+		b.follow(b.site.Ask(http.MethodPost, account+"/rows", values))
+		require.NotContains(t, b.get(account).Text, `id="settle"`, "all is settled")
+		b.submit(account, account+"/rows", "date", "2025-03-03", "in_entries[0].item_name", "x",
+			"in_entries[0].weight", "1", "in_entries[0].fine_weight", "1").Is(303)
+		require.Contains(t, b.get(account).Text, "statement?from=2025-03-03")
+		again := filled(b.get(account+"?again=1").Is(200).Says("After it:"), `id="entry"`)
+		require.Equal(t, "x", again.Get("in_entries[0].item_name"))
+	}
+	bank := book(o, clerk, 1)
+	require.NotContains(t, b.get(bank).Text, `id="settle"`)
+	require.Empty(t, filled(b.get(bank+"?settle=1").Is(200), `id="entry"`).Get("out_entries[0].amount"))
+	require.NotContains(t, byKey(o, apptest.Home, `{"ledger":"read"}`).get("/app/accounts/karigar/3?settle=1").Is(200).Text, `id="settle"`)
+}
+
+func TestAKarigarIsSettledByTheKeyboard(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	account := karigar(o)
+	p := enter(o, write)
+	p.Go(account)
+	p.PressAlt("=")
+	require.Regexp(t, `After it:.*settled`, p.Text("#entry .preview"))
+	require.True(t, p.Is(`document.querySelector('[name="in_entries[0].fine_weight"]').value === "497.5"`))
+	p.PressCtrl(kb.Enter)
+	require.Contains(t, p.Text(".head"), "0.000 g fine settled")
+	p.PressAlt("p")
+	tookKeys(t, p, "settlement")
+	require.Equal(t, account+"/statement", p.URL())
+	p.Go(account)
+	p.PressAlt("l")
+	require.True(t, p.Is(`document.querySelector('[name="in_entries[0].fine_weight"]').value === "497.5"`))
+	p.PressAlt("c")
+	p.Until(`document.activeElement.id === "f-name"`)
+	p.Write("HDFC")
+	p.PressCtrl(kb.Enter)
+	require.Equal(t, "HDFC Bank", p.Text("h1"))
+	p.Go(account)
+	p.Click("h1") // a page without the window's focus focuses the field again with the first key
+	p.Evaluate(`document.activeElement.blur()`, nil)
+	p.Keys("?")
+	p.Until(`document.querySelector("#keys").matches(":popover-open")`)
+	require.Contains(t, p.Text("#keys"), "Alt+L")
+	p.Accessible()
+	p.Keys(kb.Escape)
+	p.Until(`!document.querySelector("#keys").matches(":popover-open")`)
+
+	p.Look(360, 740, false) // a finger opens the form on one side
+	p.Go(account)
+	require.False(t, p.Is(`document.getElementById("entry").offsetParent`))
+	p.Click(`[data-open=out]`)
+	p.Until(`document.activeElement.name === "out_entries[0].item_name"`)
+	require.True(t, p.Is(`document.getElementById("side-out").checked && !document.querySelector(".fold").offsetParent`))
+}
+
+// enter opens a tab of the owner of a key.
+func enter(o *apptest.Server, permissions string) *browsertest.Page {
+	o.T.Helper()
+	p := browsertest.Open(o.T, o.URL)
+	p.Go("/app/sign-in")
+	p.Click("summary")
+	p.Type("#key", o.Key(o.Home, permissions).Key)
+	p.Submit("details button")
+	return p
+}
+
+// karigar opens an account with a row.
+func karigar(o *apptest.Server) (address string) {
+	clerk := o.Clerk(o.Home)
+	clerk.POST("/karigar", `{"name":"Imran"}`).Status(201)
+	clerk.POST("/karigar-ledger/1", `{"date":"2025-03-01","out_entries":[{"item_name":"fine silver","weight":500,"touch":99.5}]}`).Status(201)
+	return "/app/accounts/karigar/1"
+}
+
+// TestAKarigarsRowIsEnteredByTheKeyboard is the first flow of PAGES.md.
+func TestAKarigarsRowIsEnteredByTheKeyboard(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	account := karigar(o)
+	p := enter(o, write)
+	p.Until(`document.activeElement.id === "account"`)
+	p.Write("imran")
+	p.Enter()
+	require.Equal(t, account, p.URL())
+	p.Until(`document.activeElement.name === "date"`)
+	p.Keys(kb.Enter)
+	for _, value := range []string{"payal", "520", "92", "2", "1500"} {
+		p.Write(value)
+		p.Keys(kb.Enter)
+	}
+	p.Until(`document.querySelector("#entry .preview").innerText.includes("you owe")`)
+	require.Equal(t, "478.4", placeholder(p, "in_entries[0].fine_weight"))
+	p.Keys(kb.Enter) // the new line is empty
+	p.Until(`document.activeElement.matches("#entry button.primary")`)
+	p.Enter()
+	tookKeys(t, p, "row")
+	require.Contains(t, p.Text("main"), "Saved.")
+	require.Contains(t, p.Text(".rows tbody tr"), "478.400 g")
+	require.Contains(t, p.Text(".rows tbody tr"), "₹1,500.00")
+	require.Empty(t, p.Text(`[name="in_entries[0].item_name"]`))
+}
+
+func placeholder(p *browsertest.Page, name string) (text string) {
+	p.Evaluate(fmt.Sprintf(`document.querySelector('[name=%q]').placeholder`, name), &text)
+	return text
+}
+
+func TestKeysOfAnAccount(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	account := karigar(o)
+	p := enter(o, write)
+	p.Go(account)
+	p.Until(`document.activeElement.name === "date"`)
+	p.Keys(kb.F4)
+	p.Until(`document.activeElement.name === "out_entries[0].item_name"`)
+	p.Click("h1")
+	p.Evaluate(`document.activeElement.blur()`, nil)
+	p.Keys("/")
+	p.Until(`document.activeElement.id === "find"`)
+	p.Evaluate(`document.activeElement.blur()`, nil)
+	p.Keys(kb.ArrowUp)
+	p.Enter()
+	require.Contains(t, p.URL(), "/rows/1")
+}
+
+// line is a connection to the server that can be cut.
+func line(o *apptest.Server) (address string, cut *atomic.Bool) {
+	o.T.Helper()
+	to, err := url.Parse(o.URL)
+	require.NoError(o.T, err)
+	cut, proxy := new(atomic.Bool), httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if cut.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	o.T.Cleanup(server.Close)
+	return server.URL, cut
+}
+
+func TestRowsWaitForAConnection(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	account := book(o, o.Clerk(o.Home), 0)
+	address, cut := line(o)
+	p := browsertest.Open(t, address)
+	p.Go("/app/sign-in")
+	p.Click("summary")
+	p.Type("#key", o.Key(o.Home, write).Key)
+	p.Submit("details button")
+	p.Go(account)
+	save := func(amount string) {
+		p.Type(`[name="in_entries[0].amount"]`, amount)
+		p.Click("#entry button.primary")
+		p.Until(`!document.querySelector('[name="in_entries[0].amount"]').value`)
+	}
+	const two = `document.querySelector("#unsent").innerText.includes("2 rows not sent")`
+	cut.Store(true)
+	save("70")
+	save("many") // nothing refuses it yet
+	p.Until(two)
+	require.Contains(t, p.Text("#unsent"), "HDFC")
+	p.Click("#send-now")
+	p.Until(`document.querySelector("#unsent[aria-busy=false]")`)
+
+	cut.Store(false)
+	p.Go("/app/") // the rows are shown on each page, and in another session
+	p.Until(two)
+	p.Click("#send-now")
+	p.Until(`document.querySelectorAll("#unsent li").length === 1`)
+	require.Contains(t, p.Text("#unsent em"), "number")
+	p.Click("#send-now") // the row that was sent is not sent again
+	p.Click("#unsent li button")
+	p.Until(`document.getElementById("unsent").hidden`)
+	p.Go(account)
+	require.Len(t, p.Texts(".rows tbody tr"), 1)
+	require.Contains(t, p.Text(".rows tbody"), "₹70.00")
+	save("5")
+	p.Until(`document.querySelector("main").innerText.includes("Saved.") && document.querySelectorAll(".rows tbody tr").length === 2`)
+
+	p.Evaluate(`document.querySelector("#entry [name=token]").value = "x", 0`, new(int)) // as after a new sign-in in another tab
+	save("9")
+	p.Until(`document.querySelector("#unsent em").textContent.includes("earlier session")`)
+	p.Click("#send-now")
+	p.Until(`document.getElementById("unsent").hidden`)
+	cut.Store(true)
+	save("11")
+	cut.Store(false)
+	p.Evaluate(`window.confirm = () => false`, nil)
+	p.Click(`form[action="/app/sign-out"] button`)
+	p.Until(`localStorage.getItem("bahi-unsent")`)
+	p.Evaluate(`window.confirm = text => { window.said = text; return true }`, nil)
+	p.Submit(`form[action="/app/sign-out"] button`)
+	require.Equal(t, "/app/sign-in", p.URL())
+	require.True(t, p.Is(`localStorage.getItem("bahi-unsent") === null`))
 }

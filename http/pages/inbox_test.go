@@ -2,12 +2,17 @@ package pages_test
 
 import (
 	"fmt"
+	"image/color"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
@@ -140,4 +145,153 @@ func TestInboxReadsALongConversation(t *testing.T) {
 	}
 	require.Len(t, all, 61)
 	require.IsIncreasing(t, all)
+}
+
+var shownPicture = regexp.MustCompile(`<img src="(/blobs/[^"]+)"`)
+
+func TestInboxSendsPictures(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, v := o.Bearer(o.Key(o.Home, messages).Key), o.Visitor()
+	b := browser{t, v}
+	b.submit("/app/sign-in", "/app/sign-in", "key", o.Key(o.Home, messages).Key).Leads("/app/")
+	talk := arrives(o, c, channelOf(c, "Sales"), "919812345002", "Asha", "Is A-204 ready?", 0)
+	picture := string(apptest.Painted(t, color.White, 8, 8))
+	draw := func(pairs ...string) url.Values {
+		values := form(b.get(talk).Is(200).Says("Picture"), talk+"/messages", "")
+		values = with(values, pairs...)
+		return values
+	}
+
+	send := func(values url.Values, content string) apptest.Page {
+		return upload(t, v.HTTP, o.URL+talk+"/messages", values, "a.png", content)
+	}
+	for _, c := range []struct {
+		values         url.Values
+		content, fault string
+	}{
+		{draw("text", "Here it is"), "%PDF", `id="f-file-error">This is no picture.`},
+		{draw("text", "Here it is"), strings.Repeat("a", 16<<20+1), `id="f-file-error">The picture is too large`},
+		{draw("text", "Here it is"+strings.Repeat("a", 1020)), picture, `id="f-text-error">at most 1024 characters`},
+		{draw("text", "Here it is", "imageUrl", "https://cdn.example.org/a.jpg"), picture, `id="f-file-error">Choose one picture.`},
+	} {
+		refused := send(c.values, c.content)
+		require.Contains(t, refused.Text, c.fault)
+		require.Contains(t, refused.Text, "Here it is", "what was written stays")
+	}
+	require.NotContains(t, b.get(talk).Text, "<img")
+
+	twice := draw("text", "Here it is")
+	for range 2 {
+		require.Contains(t, send(twice, picture).Header.Get("Location"), "done=answered")
+	}
+	page := b.get(talk).Is(200).Says("Here it is")
+	found := shownPicture.FindAllStringSubmatch(page.Text, -1)
+	require.Len(t, found, 1)
+	require.Equal(t, "image/jpeg", b.get(strings.ReplaceAll(found[0][1], "&amp;", "&")).Is(200).Header.Get("Content-Type"))
+
+	reader := byKey(o, o.Home, `{"messaging":"read"}`)
+	require.NotContains(t, reader.get(talk).Is(200).Says("Here it is").Text, `type="file"`)
+	abroad := byKey(o, o.Abroad, messages)
+	abroad.get(talk).Is(404)
+}
+
+func TestAPictureIsSentByThePhone(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := o.Bearer(o.Key(o.Home, answering).Key)
+	talk := arrives(o, c, channelOf(c, "Sales"), "919812345002", "Asha", "Is A-204 ready?", 0)
+	file := filepath.Join(t.TempDir(), "anklet.png")
+	require.NoError(t, os.WriteFile(file, apptest.Painted(t, color.RGBA{160, 60, 60, 255}, 900, 600), 0o600))
+	p := enter(o, answering)
+	p.Look(360, 740, false)
+	p.Go(talk)
+	p.Choose("#f-file", file)
+	p.Type("#f-text", "Yes, here it is.")
+	p.Submit("#write .primary")
+	require.Contains(t, p.Text("main"), "Sent.")
+	p.Until(`document.querySelector(".said .out img").naturalWidth === 900`)
+	fits(t, p, talk, "en")
+}
+
+const inTalk = `location.pathname.startsWith("/app/inbox/") && document.activeElement.id === "f-text"`
+
+// TestContactsAreAnsweredByTheKeyboard is the sixth flow of PAGES.md.
+func TestContactsAreAnsweredByTheKeyboard(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	c := o.Bearer(o.Key(apptest.Home, messages).Key)
+	sales := channelOf(c, "Sales")
+	ravi := arrives(o, c, sales, "919812345001", "Ravi", "When do you open?", time.Hour)
+	asha := arrives(o, c, sales, "919812345002", "Asha", "Is A-204 ready?", 0)
+	p := enter(o, answering)
+	p.Look(1280, 800, false)
+	p.Go("/app/inbox")
+	p.Keys(kb.ArrowDown)
+	p.Until(`document.activeElement.innerText === "Asha"`)
+	p.Enter()
+	p.Until(inTalk)
+	require.Equal(t, asha, p.URL())
+	p.Until(`!document.getElementById("read") && !document.querySelector(".here .unread")`) // it was seen
+	require.EqualValues(t, 0, contactOf(c, asha).Unread)
+	p.Write("Yes")
+	arrives(o, c, sales, "919812345002", "Asha", "Hello?", 0)
+	p.Until(`document.querySelectorAll(".said .in").length === 2 && !document.getElementById("read")`)
+	p.Write(".")
+	p.PressCtrl(kb.Enter)
+	require.Contains(t, p.Text("main"), "Sent.")
+	require.Equal(t, "Yes.", p.Text(".said .out .text"))
+	p.Until(inTalk)
+	p.PressAlt("r")
+	tookKeys(t, p, "answer")
+	require.Contains(t, p.URL(), ravi)
+	require.Contains(t, p.Text("main"), "The conversation is resolved.")
+	p.Until(inTalk)
+	p.PressCtrl(kb.Enter)
+	require.Equal(t, "Write a message first.", p.Text("#f-text-error"))
+	p.Keys(kb.Escape)
+	p.Until(`document.activeElement.matches("a[aria-current]") && document.activeElement.innerText === "Ravi"`)
+	p.PressAlt("r")
+	require.Contains(t, p.URL(), "/app/inbox?")
+
+	// On a phone, by touch.
+	p.Look(360, 740, false)
+	ravi = arrives(o, c, sales, "919812345001", "Ravi", "And on Sunday?", 0)
+	p.Go("/app/inbox")
+	p.Submit(".persons a")
+	require.Equal(t, ravi, p.URL())
+	p.Type("#f-text", "No, on Monday.")
+	p.Submit("#write .primary")
+	require.Contains(t, p.Texts(".said .out .text"), "No, on Monday.")
+	p.Submit("#resolve")
+	require.Equal(t, "resolved", contactOf(c, ravi).Status)
+}
+
+// TestAnEnquiryIsAnsweredByTheKeyboard is the second part of the sixth flow.
+func TestAnEnquiryIsAnsweredByTheKeyboard(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := o.Bearer(o.Key(o.Home, answering).Key)
+	talk := arrives(o, c, channelOf(c, "Sales"), "919812345002", "Asha", "Hello", 0)
+	first, company := asked(o, c, `,"message":"How many?","user_phone":"+919812345002"`)
+	p := enter(o, answering)
+	p.Look(1280, 800, false)
+	p.Go("/app/enquiries")
+	second := askedOf(o, company, "")
+	p.Until(`document.querySelectorAll(".rows tbody tr").length === 2`) // without a reload
+	p.Keys(kb.ArrowDown, kb.ArrowDown)
+	p.Enter()
+	require.Equal(t, first, p.URL())
+	p.TabTo("form:has([value=chat]) button")
+	p.Enter()
+	require.Contains(t, p.URL(), talk)
+	p.Until(inTalk + ` && document.activeElement.value.includes("> How many?")`)
+	p.Keys("3")
+	p.PressCtrl(kb.Enter)
+	require.Contains(t, p.Text(".said .out .text"), "How many?")
+	p.Go(first)
+	require.Contains(t, p.Text(".pairs"), "Contacted")
+	p.Go(second)
+	p.Submit(`#acts a[href^="mailto:"]`)
+	require.Contains(t, p.Text(".pairs"), "Contacted")
 }

@@ -6,13 +6,21 @@ import (
 	"image"
 	"image/png"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/patch"
+	"bahi/domain/unit"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/browsertest"
 )
 
 const (
@@ -154,4 +162,97 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	byKey(o, apptest.OtherWorkspace, sells).site.Ask(http.MethodPost, keys, revoke).Is(403)
 	b.follow(b.site.Ask(http.MethodPost, keys, revoke)).Says("The key opens nothing any more.", "Till", "Ended")
 	o.Bearer(key).GET("/banks").Status(401)
+}
+
+// mailed returns the address of the page that the link of a mail opens.
+func mailed(o *apptest.Server, to, subject string) string {
+	o.T.Helper()
+	page, token := apptest.Link(o.T, o.Mailed(to, subject, 1))
+	u, err := url.Parse(page)
+	require.NoError(o.T, err)
+	return u.Path + "?token=" + url.QueryEscape(token)
+}
+
+// TestTheInvitedJoins registers a user, and lets an invited second member join by mail.
+func TestTheInvitedJoins(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	register := func(p *browsertest.Page, email, name string) {
+		p.Go("/app/register")
+		for field, value := range map[string]string{"email": email, "password": apptest.GoodPassword, "first_name": name, "last_name": "Soni"} {
+			p.Type("#f-"+field, value)
+		}
+		p.Submit(".door button.primary")
+		require.Contains(t, p.Text("main"), "a link there confirms your address")
+		p.Go(mailed(o, email, apptest.VerifySubject))
+		p.Submit(".door button.primary")
+		require.Contains(t, p.Text("main"), "Your address is confirmed.")
+	}
+	sign := func(p *browsertest.Page, email string) {
+		p.Type("#email", email)
+		p.Type("#password", apptest.GoodPassword)
+		p.Submit(".door button.primary")
+	}
+	asha, ravi := browsertest.Open(t, o.URL), browsertest.Open(t, o.URL)
+	register(asha, "asha@example.com", "Asha")
+	asha.Go("/app/sign-in")
+	sign(asha, "asha@example.com")
+	asha.Go(settings + "/invitations")
+	asha.Click(".act summary")
+	asha.Type("#f-email-invite-member", "ravi@example.com")
+	asha.Submit("form:has([value=invite-member]) button.primary")
+	require.Contains(t, asha.Text("main"), "The invitation is on its way.")
+
+	asha.Go(settings + "/keys")
+	asha.Click(".act summary")
+	asha.Type("#f-name-create-api-key", "Accountant")
+	asha.Submit("form:has([value=create-api-key]) button.primary")
+	require.Equal(t, "Copy", asha.Text("[data-copy]"))
+
+	invitation := mailed(o, "ravi@example.com", apptest.InviteSubject)
+	register(ravi, "ravi@example.com", "Ravi")
+	ravi.Go(invitation) // leads to the sign-in, and back
+	sign(ravi, "ravi@example.com")
+	require.Equal(t, invitation, ravi.URL())
+	ravi.Submit(".door button.primary")
+	require.Equal(t, "Asha Soni", ravi.Text(".where option:checked"))
+	asha.Go(settings + "/members")
+	require.Contains(t, asha.Text("main"), "Ravi Soni")
+}
+
+func TestTheYearIsClosed(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b := byKey(o, apptest.Home, write)
+	const lock, periods, closes = settings + "/books", settings + "/periods", `value="close-period"`
+	require.Contains(t, b.get(lock).Is(200).Text, `href="`+periods+`"`)
+	apptest.Post(o.Clerk(apptest.Home), apptest.Open(o.Clerk(apptest.Home), "SBI"), apptest.Deposit("2025-03-31", "10"))
+	req := commands.Request{Workspace: uuid.MustParse(apptest.Home)}
+	id, _, err := ledgercmd.ReceiveDraft(t.Context(), req, o.Sys.Books, ledgercmd.Message{ID: "m", From: "919812345678", Text: "payal 250 gm"})
+	require.NoError(t, err)
+	_, err = ledgercmd.EditDraft(t.Context(), req, o.Sys.Books, 1, orderdraft.Edit{Date: patch.Set(unit.DateOf(apptest.MustTime(t,
+		"2025-03-01T00:00:00Z")))})
+	require.NoError(t, err)
+
+	open := b.submitOf(periods, periods, closes, "through", "2025-03-31").Is(409)
+	open.Says("The period through 31 Mar 2025 has open items", "order draft "+id+" is not reviewed")
+	require.Contains(t, open.Text, `href="/app/drafts/`+id+`"`)
+	o.Clerk(apptest.Home).DELETE("/order-drafts/" + id).Status(204)
+
+	b.submitOf(periods, periods, closes, "through", "2198-03-31").Is(422).Says("must be before today")
+	b.submitOf(periods, periods, closes, "through", "2025-03-31", "preview", "page").Is(200).Says("What it would do",
+		"Digest of the balances: ")
+	require.NotContains(t, b.get(periods).Text, "31 Mar 2025")
+	b.follow(b.submitOf(periods, periods, closes, "through", "2025-03-31")).Says("The period is closed.", "31 Mar 2025", "Closed")
+	b.get(lock).Says("The books are locked through 31 Mar 2025.")
+	b.submit(lock, lock, "locked_through", "", "reason", "a late bill").Is(409).Says("an operator may reopen it")
+	require.NotContains(t, b.get(periods).Text, "reopen-period")
+	byKey(o, apptest.Home, `{"messaging":"read"}`).get(periods).Is(403)
+
+	operator := byKey(o, apptest.Home, operatorRights)
+	reopen := with(form(operator.get(periods), periods, `value="reopen-period"`), "reason", "")
+	operator.site.Ask(http.MethodPost, periods, reopen).Is(422).Says("Say why.")
+	operator.follow(operator.site.Ask(http.MethodPost, periods, with(reopen, "reason", "a late bill"))).
+		Says("The period is open again.", "Opened again: a late bill")
+	b.get(lock).Says("Nothing is locked.")
 }

@@ -3,6 +3,9 @@ package pages_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,4 +61,174 @@ func TestTodaySaysWhatWaits(t *testing.T) {
 	require.NotContains(t, past.Words(), "To do")
 	all.get("/app/").Is(200).Says("₹3.00", "Earlier books")
 	all.get("/app/?known_at=never").Is(422).Says("Known at", "Earlier books")
+}
+
+func TestFindLeadsToAccountsPeopleAndPages(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	account := karigar(o)
+	o.Clerk(apptest.Home).POST("/client", `{"name":"Ravi Traders"}`).Status(201)
+	waiting(o)
+	b := byKey(o, apptest.Home, `{"ledger":"read","messaging":"read","marketplace":"read"}`)
+	b.get("/app/find").Is(200).Says("Name, phone, slip number or page")
+	require.Equal(t, account, b.get("/app/find?q=IMRAN").Is(http.StatusSeeOther).Header.Get("Location"), "it is the only hit")
+	both := b.get("/app/find?q=ravi").Is(200).Says("Ravi Traders", "Client", "Conversations", "+91 98123 45001")
+	require.Contains(t, both.Text, `href="/app/inbox/`)
+	b.get("/app/find?q=98123450").Is(200).Says("Ravi")
+	require.Contains(t, b.get("/app/find?q=daybook").Is(200).Text, `<a href="/app/daybook">Daybook</a></th>`)
+	b.get("/app/find?q=nobody+at+all").Is(200).Says("Nothing has this in its name.")
+	clerk := byKey(o, apptest.Home, write)
+	clerk.get("/app/find?q=ravi").Is(http.StatusSeeOther) // without the permission to read messages, one account is found
+	require.NotContains(t, clerk.get("/app/find?q=inbox").Is(200).Text, `href="/app/inbox"`)
+	byKey(o, apptest.OtherWorkspace, write).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
+	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
+	visitor(o).get("/app/find?q=imran").Leads("/app/sign-in?next=%2Fapp%2Ffind%3Fq%3Dimran")
+}
+
+func TestASlipNumberIsFound(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	clerk.POST("/client", `{"name":"Ravi Traders"}`).Status(201)
+	clerk.POST("/client-order",
+		`{"client_id":1,"date":"2025-03-01","slip_number":"A-214","items":[{"item_name":"kada","weight":10}]}`).Status(201)
+	received(o, "slip 215\nparty: ramesh\npayal 250 gm")
+	b := byKey(o, apptest.Home, write)
+	order := b.get("/app/find?q=a-214").Is(200).Says("Orders with this slip number", "Ravi Traders", "01 Mar 2025")
+	require.Contains(t, order.Text, `href="/app/orders/1"`)
+	draft := b.get("/app/find?q=215").Is(200).Says("Drafts with this slip number", "payal 250 gm")
+	require.NotContains(t, draft.Words(), "Orders with this slip number")
+	require.Regexp(t, `href="/app/drafts/\d+"`, draft.Text)
+	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/find?q=215").Is(200).Says("Nothing has this in its name.")
+	byKey(o, apptest.OtherWorkspace, write).get("/app/find?q=a-214").Is(200).Says("Nothing has this in its name.")
+}
+
+func TestTheDaybookHasAllLedgersByDay(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	account := karigar(o)
+	book(o, clerk, 2)
+	b.get("/app/daybook").Is(200).Says("There are no rows of these days.", "The books are not locked.")
+	shown := b.get("/app/daybook?from=2025-03-01&to=2025-03-02").Is(200).Says("01 Mar 2025", "HDFC",
+		"Imran", "fine silver", "Bank, in all", "₹3.00", "497.500 g")
+	require.Contains(t, shown.Text, `href="`+account+`"`)
+	require.Contains(t, shown.Text, `href="`+account+`/rows/`)
+	for _, link := range regexp.MustCompile(`href="(/books/daybook[^"]*)"`).FindAllStringSubmatch(shown.Text, -1) {
+		require.NotEmpty(t, b.get(strings.ReplaceAll(link[1], "&amp;", "&")).Is(200).Text)
+	}
+	b.get("/app/daybook?from=2024-01-01&to=2025-03-02").Is(200).Says("This page has not all rows of the period.", "Imran")
+	b.get("/app/daybook?from=2025-03-02&to=2025-03-01").Is(422).Says("must not be after to")
+	b.get("/app/daybook?from=x").Is(422)
+	byKey(o, apptest.OtherWorkspace, write).get("/app/daybook?from=2025-03-01&to=2025-03-02").Is(200).Says("There are no rows of these days.")
+	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/daybook").Is(403)
+}
+
+func TestTheLockIsMovedInABrowser(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b := byKey(o, apptest.Home, write)
+	const path = "/app/settings/books"
+	b.get(path).Is(200).Says("Nothing is locked.")
+	require.Contains(t, b.submit(path, path, "locked_through", "2025-13-01").Is(422).Text, `id="f-locked_through-set-books-lock-error"`)
+	b.follow(b.submitOf(path, path, `value="set-books-lock"`, "locked_through", "2025-03-31")).
+		Says("The lock is changed.", "The books are locked through 31 Mar 2025.")
+	b.submitOf(path, path, `value="set-books-lock"`, "locked_through", "2198-01-01").Is(422).Says("Locked through must be before today")
+	b.submitOf(path, path, `value="set-books-lock"`, "locked_through", "").Is(422).Says("reason")
+	stale := form(b.get(path), path, `value="set-books-lock"`)
+	b.follow(b.submitOf(path, path, `value="set-books-lock"`, "locked_through", "2025-03-01", "reason", "a late bill"))
+	stale.Set("locked_through", "2025-04-30")
+	refused := b.site.Ask(http.MethodPost, path, stale).Is(412).Says("Another person has changed this", "locked through 01 Mar 2025")
+	require.Contains(t, refused.Text, `value="2025-04-30"`)
+	mended := form(refused, path, `value="set-books-lock"`)
+	mended.Set("locked_through", "2025-04-30")
+	b.follow(b.site.Ask(http.MethodPost, path, mended)).Says("locked through 30 Apr 2025")
+	b.follow(b.submit(path, path, "locked_through", "", "reason", "a late bill")).Says("Nothing is locked.")
+}
+
+func TestTheTrailIsInWords(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	account := karigar(o)
+	clerk := o.Clerk(apptest.Home)
+	b := byKey(o, apptest.Home, `{"audit":"read","ledger":"read"}`)
+	clerk.With("Bahi-Reason", "a slip").PUT("/karigar-ledger/1",
+		`{"id":1,"date":"2025-03-02","out_entries":[{"item_name":"fine silver","weight":500,"touch":99}]}`).Status(200)
+	clerk.PUT("/karigar/1", `{"name":"Imran Khan"}`).Status(200)
+	clerk.POST("/polisher", `{"name":"Raju","type":1}`).Status(201)
+	var client map[string]any
+	clerk.POST("/client", `{"name":"Patel"}`).Status(201).JSON(&client)
+	clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%v,"date":"2025-03-01","slip_number":"12",
+		"items":[{"item_name":"payal","weight":250,"quantity":4}]}`, client["id"])).Status(201)
+	clerk.POST("/takada", `{"client_order_id":1,"date":"2025-03-05","items":[{"item_name":"payal","weight":60}]}`).Status(201)
+	clerk.PUT("/books/lock", `{"locked_through":"2025-01-31"}`).Status(200)
+	shown := b.get("/app/audit").Is(200).Says(
+		"An API key opened the account · Imran", "An API key added the row", "Given, line 1: fine silver · Weight 500.000 g",
+		"An API key edited the row", "a slip", "01 Mar 2025 02 Mar 2025", "99.5 % 99 %", "An API key renamed the account", "Imran Khan",
+		"Meena", "An API key added the order",
+		"An API key added the takada of 05 Mar 2025", "payal", "250.000 g", "An API key moved the lock of the books",
+		"Locked through 31 Jan 2025", "Slip number: 12", "Items, line 1: payal",
+	)
+	require.Contains(t, shown.Text, `href="`+account+`/rows/1"`)
+	require.NotContains(t, shown.Words(), "in_entries")
+	links := regexp.MustCompile(`href="(/audit/trail[^"]*)"`).FindAllStringSubmatch(shown.Text, -1)
+	require.Len(t, links, 2)
+	for _, link := range links {
+		require.NotEmpty(t, b.get(strings.ReplaceAll(link[1], "&amp;", "&")).Is(200).Text)
+	}
+	b.get("/app/audit?from=2025-01-01&to=2025-01-02").Is(200).Says("Nothing was changed in these days.")
+	b.get("/app/audit?user=user:0190a0a0-0000-7000-8000-000000000000").Is(200).Says("Nothing was changed in these days.")
+	b.get("/app/audit?from=2020-01-01&to=" + time.Now().Add(24*time.Hour).Format(time.DateOnly)).Is(200).
+		Says("This page has the newest changes of the period.")
+	b.get("/app/audit?user=asha@example.com").Is(http.StatusUnprocessableEntity).Says("expected an id")
+	byKey(o, apptest.OtherWorkspace, `{"audit":"read"}`).get("/app/audit").Is(200).Says("Nothing was changed in these days.")
+	auditor := byKey(o, apptest.Home, `{"audit":"read"}`).get("/app/audit").Is(200)
+	require.NotContains(t, auditor.Text, `href="`+account, "an auditor does not open accounts")
+	byKey(o, apptest.Home, write).get("/app/audit").Is(403)
+
+	o.Past(70) // the months between are over
+	clerk.POST("/karigar-ledger/1/row/1/void", `{"reason":"typed twice"}`).Status(200)
+	moved := b.get("/app/audit").Is(200).Says("An API key made the row void", "typed twice", "Closing balances that moved",
+		"End of", "495.000 g owes you", "0.000 g settled")
+	require.NotContains(t, moved.Words(), "opened the account")
+
+	o.Person("asha@example.com")
+	own := signedIn(o, "asha@example.com")
+	require.Regexp(t, `<option value="user:[^"]+">`, own.get("/app/audit").Is(200).Text)
+}
+
+func TestPagesNameWhoDidSomething(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	ravi.PUT(apptest.Me, `{"first_name":"Ravi","last_name":"Shah"}`).Status(200)
+	asha.Join(o, ravi, `{"ledger":"write"}`)
+	account := book(o, asha.Client, 1)
+	edit := `{"id":1,"date":"2025-03-01","in_entries":[{"amount":7}]}`
+	ledger := "/bank-ledger/1"
+	ravi.With("Bahi-Workspace", asha.Workspace).PUT(ledger, edit).Status(200)
+	o.Clerk(asha.Workspace).PUT(ledger, `{"id":1,"date":"2025-03-01","in_entries":[{"amount":8}]}`).Status(200)
+	b := signedIn(o, "asha@example.com")
+	row := account + "/rows/1"
+	b.get(row).Is(200).Says("You added the row", "Ravi Shah edited the row", "API key for a test edited the row")
+	require.NotContains(t, b.get(row).Text, ravi.User.ID)
+
+	his := signedIn(o, "ravi@example.com")
+	his.submit("/app/", "/app/workspace", "workspace", asha.Workspace).Leads("/app/?done=workspace")
+	his.get(row).Is(200).Says("A member added the row", "You edited the row", "An API key edited the row")
+	asha.DELETE("/api/v1/workspaces/" + asha.Workspace + "/members/" + ravi.User.ID).Status(204)
+	b.get(row).Is(200).Says("former member edited the row")
+}
+
+func TestTheCompanyStandsOnPrints(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	seller := o.Bearer(o.Key(apptest.Home, `{"ledger":"write","marketplace":"write"}`).Key)
+	account := book(o, seller, 1)
+	b := byKey(o, apptest.Home, write)
+	require.NotContains(t, b.get(account+"/statement").Is(200).Text, `class="company"`)
+	o.Bearer(o.Key(apptest.OtherWorkspace, `{"marketplace":"write"}`).Key).POST("/api/v1/companies", `{"name":"Elsewhere"}`).Status(201)
+	seller.POST("/api/v1/companies", `{"name":"Soni Jewellers"}`).Status(201)
+	seller.POST("/api/v1/companies", `{"name":"Younger"}`).Status(201)
+	require.Contains(t, b.get(account+"/statement").Is(200).Text, `<p class="company">Soni Jewellers</p>`)
 }
