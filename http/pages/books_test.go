@@ -195,7 +195,7 @@ func TestRowsAreCorrectedInABrowser(t *testing.T) {
 	stale.Set("reason", "read again")
 	stale.Set("date", "2025-03-01")
 	stale.Set("in_entries[0].amount", "9")
-	b.site.Ask(http.MethodPost, first, stale).Is(412).Says("Another person has changed this row", "₹8.00", "₹9.00")
+	b.site.Ask(http.MethodPost, first, stale).Is(412).Says("Another person has changed this", "₹8.00", "₹9.00")
 
 	b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "much", "reason", "x").Is(422).Says("Amount")
 	silent := b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "6").Is(422).Says("Say why.")
@@ -206,7 +206,7 @@ func TestRowsAreCorrectedInABrowser(t *testing.T) {
 	b.follow(reversed).Says("The row was reversed.", "reverses row 2")
 	deleted := b.submitOf(account+"/rows/3", account+"/rows/3", `value="delete"`, "reason", "never was")
 	b.follow(deleted).Says("Deleted.")
-	b.get(account+"/rows/3").Is(200).Says("This row was deleted.", "never was")
+	b.get(account+"/rows/3").Is(200).Says("It was deleted.", "never was")
 	b.get(account + "/rows/77").Is(404)
 }
 
@@ -330,7 +330,7 @@ func TestAnEditIsTakenBack(t *testing.T) {
 	stale := form(b.get(edit().Header.Get("Location")), row, `value="undo"`)
 	b.submitOf(row, row, `value="edit"`, "date", "2025-03-01", "out_entries[0].weight", "450", "out_entries[0].touch", "99.5",
 		"reason", "weighed").Is(303)
-	b.site.Ask(http.MethodPost, row, stale).Is(412).Says("Another person has changed this row", "450.000 g")
+	b.site.Ask(http.MethodPost, row, stale).Is(412).Says("Another person has changed this", "450.000 g")
 
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
 	locked := b.get(row).Is(200).Says("This row can only be reversed.", "Reverse")
@@ -385,7 +385,7 @@ func TestWhatAnotherChangedStays(t *testing.T) {
 			"misread").Is(303)
 		refused := b.site.Ask(http.MethodPost, row, stale).Is(412).Says("It was changed since you read it")
 		require.Contains(t, refused.Text, `value="twice"`)
-		require.NotContains(t, refused.Text, "Another person has changed this row")
+		require.NotContains(t, refused.Text, "Another person has changed this")
 	}
 	b.site.Ask(http.MethodPost, row, undo).Is(412).Says("It was changed since you read it")
 	b.get(row).Is(200).Says("₹8.00")

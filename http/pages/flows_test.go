@@ -50,11 +50,11 @@ func TestARowIsCorrectedByTheKeyboard(t *testing.T) {
 	p.Until(`document.activeElement.name === "date"`)
 	p.Keys(kb.ArrowUp)
 	p.Enter()
-	p.Until(`document.activeElement.name === "date" && document.activeElement.closest("#correct")`)
+	p.Until(`document.activeElement.name === "date" && document.activeElement.closest("#do-edit")`)
 	p.Keys(kb.Enter, kb.Enter, kb.Enter) // the first is at the empty line of the other side
 	p.Until(`document.activeElement.name === "out_entries[0].weight"`)
 	p.Write("400")
-	p.Until(`document.querySelector("#correct .preview").innerText.includes("398.000 g fine owes you")`)
+	p.Until(`document.querySelector("#do-edit .preview").innerText.includes("398.000 g fine owes you")`)
 	p.Ctrl(kb.Enter)
 	p.Until(`document.activeElement.id === "reason-edit"`) // it is required
 	p.Write("weighed")
@@ -103,11 +103,11 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	p.Tap("h1")
 	p.Until(`!document.querySelector(":popover-open")`)
 	p.TapOn(".rows tbody tr a") // a correction
-	require.False(t, p.Is(`document.getElementById("correct").open`), "the keys of a phone cover half of it")
-	p.Tap("#correct summary")
+	require.False(t, p.Is(`document.getElementById("do-edit").open`), "the keys of a phone cover half of it")
+	p.Tap("#do-edit summary")
 	fill(`[name="in_entries[0].other"]`, "1600")
 	fill("#reason-edit", "misread")
-	p.TapOn("#correct .primary")
+	p.TapOn("#do-edit .foot button:last-child")
 	require.Contains(t, p.Text("main"), "The row was changed.")
 
 	p.Go(account) // settle, statement

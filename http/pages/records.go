@@ -50,6 +50,7 @@ type sent struct {
 	status          int
 	answer          *display // response to show
 	tried           bool     // the response is of a dry run
+	changes         bool     // the body has new values of the record
 	preview         *preview
 }
 
@@ -166,7 +167,7 @@ func (d *desk) act() page {
 	case refused != nil && refused.Status == http.StatusNotFound:
 		return d.deny(refused)
 	case refused != nil:
-		in.status, in.faults = refused.Status, refused.faults()
+		in.status, in.faults, in.changes = refused.Status, refused.faults(), len(in.body) > 0 && (a.edit || a.preview == nil)
 		if in.todo = d.todo(refused.Errors); in.todo != nil {
 			in.wrong, in.faults = []string{d.lang.said(refused.Detail)}, nil
 		} else if len(refused.Errors) == 0 {
@@ -231,6 +232,7 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	}
 	if a.body != nil {
 		out.body = a.body(record)
+		in.body, _ = out.body.(map[string]any)
 	}
 	if body == nil {
 		return out

@@ -97,7 +97,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 		if d.id != "" {
 			f.Address, f.ID = d.here(), d.id
 		}
-		f.Open = d.of.single && f.Main
+		f.Open = f.Main && (d.of.single || record["locked"] != nil)
 		if a.another {
 			f.Revision = ""
 		}
@@ -149,7 +149,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 		}
 		f.Todo = mine.todo
 		f.Wrong = slices.Concat(mine.wrong, misplaced(f.Fields, mine.faults))
-		if mine.status == http.StatusPreconditionFailed {
+		if mine.status == http.StatusPreconditionFailed && mine.changes {
 			f.Wrong = nil // the page shows it
 		}
 		all = append(all, f)

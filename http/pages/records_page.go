@@ -200,6 +200,7 @@ func (d *desk) above() (all []choice) {
 	if d.id != "" && !d.of.single {
 		all = append(all, choice{Value: d.of.address(d.parent, ""), Text: d.lang.t(d.of.title)})
 	}
+	all = slices.DeleteFunc(all, func(c choice) bool { return c.Text == "" }) // there is no such list
 	if strings.HasPrefix(d.of.path(), operatePath) {
 		all = slices.Insert(all, 0, choice{Value: operatePath, Text: d.lang.t("Operate")})
 	}
@@ -295,15 +296,14 @@ func (d *desk) record(in sent) page {
 		}
 		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})
 	}
-	if in.status == http.StatusPreconditionFailed {
-		if d.refs != nil {
-			b.Theirs = d.lang.recordDifferences(record, in.body)
+	if in.status == http.StatusPreconditionFailed && in.changes {
+		changed := differing(in.body, record)
+		if b.Theirs = d.lang.recordDifferences(record, in.body); b.Theirs != nil {
+			changed = nil // all are in words
 		}
-		for name := range differing(in.body, record) {
-			if d.refs == nil {
-				theirs, yours := d.shown(name, s.of(name), record[name]), d.shown(name, s.of(name), in.body[name])
-				b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
-			}
+		for name := range changed {
+			theirs, yours := d.shown(name, s.of(name), record[name]), d.shown(name, s.of(name), in.body[name])
+			b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
 		}
 		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })
 	}

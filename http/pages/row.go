@@ -2,14 +2,13 @@ package pages
 
 import (
 	"encoding/json"
-	"net/http"
 	"net/url"
 )
 
 // accountResource has the pages of the accounts of a kind, and of their rows.
 func accountResource(kind string) *resource {
 	return &resource{
-		base: Path + "/accounts", word: kind, get: "get-" + kind, own: (*desk).account,
+		base: Path + "/accounts", word: kind, get: "get-" + kind, own: (*desk).account, columns: []string{"name"},
 		each: []action{
 			{
 				operation: "rename-" + kind, button: "Change", did: "changed", fields: []string{"name", "metal"},
@@ -31,12 +30,13 @@ func rowResource(kind string) *resource {
 	editable := func(row map[string]any) bool {
 		return reversible(row) && row["reverses"] == nil && row["locked"] == nil
 	}
-	never := func(map[string]any) bool { return false } // the pages have their own forms
+	never := func(map[string]any) bool { return false } // the pages have buttons of their own
 	toAccount := func(d *desk, _ map[string]any) string { return accountPath(kind, d.parent) }
 	number := func(d *desk, _ map[string]any) map[string]any { return map[string]any{"row_id": json.Number(d.id)} }
 	says := func(d *desk, row map[string]any) *preview { return d.previewOf(kind, row) }
 	return &resource{
-		word: "rows", get: "get-" + kind + "-row", find: (*desk).ledgerRow, own: (*desk).row,
+		word: "rows", get: "get-" + kind + "-row", find: (*desk).ledgerRow, own: (*desk).row, cells: "rows", more: (*desk).line,
+		history: func(d *desk, _ map[string]any) []change { return d.lang.history("row", d.versions(), nil, d.actor) },
 		actions: []action{{operation: "add-" + kind + "-row", did: "added", preview: says, to: (*desk).toNextRow}},
 		each: []action{
 			{
@@ -46,11 +46,11 @@ func rowResource(kind string) *resource {
 			},
 			{
 				name: "void", operation: "void-" + kind + "-row", button: "Make void", about: "The row stays and counts nothing.", did: "void",
-				reason: true, when: editable, preview: says, body: func(map[string]any) any { return map[string]any{} },
+				reason: true, danger: true, when: editable, preview: says, body: func(map[string]any) any { return map[string]any{} },
 			},
 			{
 				name: "reverse", operation: "reverse-" + kind + "-row", button: "Reverse", about: "A new row takes this one back.",
-				did: "reverse", reason: true, when: reversible, preview: says, fields: []string{"date"}, starts: startsToday, to: toAccount,
+				did: "reverse", reason: true, danger: true, when: reversible, preview: says, fields: []string{"date"}, starts: startsToday, to: toAccount,
 			},
 			{
 				name: "unpair", operation: "unpair-row", button: "Unpair", about: "The two rows stay. They no longer name each other.",
@@ -59,7 +59,7 @@ func rowResource(kind string) *resource {
 			},
 			{
 				name: "delete", operation: "delete-" + kind + "-row", button: "Delete", about: "The row goes. Its history stays.",
-				did: "delete", reason: true, when: editable, to: toAccount,
+				did: "delete", reason: true, danger: true, when: editable, to: toAccount,
 			},
 			{name: "undone", operation: "delete-" + kind + "-row", did: "undone", reason: true, when: never, to: toAccount},
 			{name: "undo", operation: "edit-" + kind + "-row", did: "put-back", reason: true, when: never,
@@ -109,36 +109,21 @@ func beforeEdit(row map[string]any) map[string]any {
 
 // row shows a row, or the account after a new row was refused.
 func (d *desk) row(in sent) page {
-	kind := d.of.parent.word
-	if d.id == "" {
-		if in.do == "" {
-			return d.deny(errNoPage)
-		}
-		account := d.visit.desk(d.of.parent, false)
-		account.id = d.parent
-		return account.account(in)
-	}
-	body := map[string]any{
-		"Account": d.accountOf(kind, d.parent), "Link": accountPath(kind, d.parent), "ID": d.id,
-		"History": d.lang.history("row", d.versions(), nil, d.actor),
-	}
-	row, refused := d.find()
 	switch {
-	case refused != nil && refused.Status != http.StatusNotFound:
-		return d.deny(refused)
-	case row == nil: // deleted: only its history remains
-		return page{template: "row", title: "Row", status: in.status, body: body}
+	case d.id != "":
+		return d.record(in)
+	case in.do == "":
+		return d.deny(errNoPage)
 	}
-	if in.status == http.StatusPreconditionFailed && in.do == "edit" {
-		body["Theirs"] = d.lang.recordDifferences(row, in.body)
-	} else if in.status == http.StatusPreconditionFailed && in.do == "undo" {
-		body["Theirs"] = d.lang.recordDifferences(row, beforeEdit(row))
-	}
-	forms := d.forms(in, row)
-	body["Row"], body["Line"], body["Forms"], body["Do"], body["Preview"] = row, d.lang.lineOf(kind, row), forms, in.do, in.preview
-	body["Wrong"] = wrongOf(in, forms)
-	body["Undo"] = d.r.URL.Query().Get("done") == "edited" && inner(row, "newest")["change"] == "edited"
-	return page{template: "row", title: "Row", status: in.status, body: body}
+	account := d.visit.desk(d.of.parent, false)
+	account.id = d.parent
+	return account.account(in)
+}
+
+// line returns the row of the page as a list shows it, and whether its newest change was just made.
+func (d *desk) line(row map[string]any) any {
+	edited := d.r.URL.Query().Get("done") == "edited" && inner(row, "newest")["change"] == "edited"
+	return map[string]any{"Row": row, "Line": d.lang.lineOf(d.of.parent.word, row), "Undo": edited && d.permissions()["ledger:write"]}
 }
 
 // wrongOf returns the faults of the sent form that no field shows.

@@ -110,7 +110,7 @@
   document.addEventListener("keypress", e => { if (handled) e.preventDefault(); }); // some send it all the same
   document.querySelector(".where select")?.addEventListener("change", e => e.target.form.requestSubmit());
   if (!document.querySelector("[autofocus]") && !matchMedia("(pointer: coarse)").matches) {
-    const correct = document.getElementById("correct"), form = correct?.parentNode.querySelector("details[open]") ? null : correct;
+    const correct = document.getElementById("do-edit"), form = correct?.parentNode.querySelector("details[open]") ? null : correct;
     if (form) form.open = true;
     ((entry || form)?.querySelector("[type=date]") || document.querySelector("#account, #file"))?.focus();
   }
