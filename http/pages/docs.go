@@ -68,27 +68,22 @@ func (v *visit) guideBook() *manual {
 
 // find returns the operations that contain all words, by tag. Operations with the words in their names form the first group.
 func (m *manual) find(words []string) (found []docsGroup) {
-	named := docsGroup{Name: "Best matches", ID: "best"}
+	found = []docsGroup{{Name: "Best matches", ID: "best"}}
 	for _, tag := range m.tags {
 		group := docsGroup{Name: tag.Name, ID: tag.ID}
 		for _, o := range tag.Operations {
 			switch {
 			case hasAll(o.title, words):
-				if !slices.Contains(named.Operations, o) { // an operation may have several tags
-					named.Operations = append(named.Operations, o)
+				if !slices.Contains(found[0].Operations, o) { // an operation may have several tags
+					found[0].Operations = append(found[0].Operations, o)
 				}
 			case hasAll(o.words, words):
 				group.Operations = append(group.Operations, o)
 			}
 		}
-		if len(group.Operations) > 0 {
-			found = append(found, group)
-		}
+		found = append(found, group)
 	}
-	if len(named.Operations) > 0 {
-		found = append([]docsGroup{named}, found...)
-	}
-	return found
+	return slices.DeleteFunc(found, func(g docsGroup) bool { return len(g.Operations) == 0 })
 }
 
 // findSections returns the sections of guides that contain all words.

@@ -216,27 +216,23 @@ func readGuides() (all []*guide, err error) {
 // markdown renders tables too, and leaves out HTML in a text.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
+// fileLink is a link to a file. One to another guide leads to its page; of any other, only the text stays.
+var fileLink = regexp.MustCompile(`(?s)<a href="([^"#:]+)(#[^"]*)?">(.*?)</a>`)
+
 func readGuide(name string, source []byte, files []string) (*guide, error) {
 	g := &guide{Name: name, Title: name, source: string(source)}
 	root := markdown.Parser().Parse(text.NewReader(source))
-	var links []*ast.Link
 	var ends []int // of the sections' headings, as offsets in the source
-	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		switch n := n.(type) {
-		case *ast.Link:
-			if entering {
-				links = append(links, n)
-			}
-		case *ast.Heading:
-			id, _ := n.AttributeString("id")
-			if lines := n.Lines(); entering && lines.Len() > 0 {
-				text := string(lines.Value(source))
-				g.Sections = append(g.Sections, section{ID: fmt.Sprintf("%s", id), Title: strings.ReplaceAll(text, "`", ""), Level: n.Level})
-				ends = append(ends, lines.At(0).Start)
-			}
+	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
+		heading, is := n.(*ast.Heading)
+		if !is || n.Lines().Len() == 0 {
+			continue
 		}
-		return ast.WalkContinue, nil
-	})
+		id, _ := n.AttributeString("id")
+		title := strings.ReplaceAll(string(n.Lines().Value(source)), "`", "")
+		g.Sections = append(g.Sections, section{ID: fmt.Sprintf("%s", id), Title: title, Level: heading.Level})
+		ends = append(ends, n.Lines().At(0).Start)
+	}
 	for i := range g.Sections {
 		end := len(source)
 		if i+1 < len(ends) {
@@ -247,9 +243,6 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 	if len(g.Sections) > 0 {
 		g.Title = g.Sections[0].Title
 	}
-	for _, link := range links {
-		relink(link, files)
-	}
 	var out bytes.Buffer
 	if err := markdown.Renderer().Render(&out, source, root); err != nil {
 		return nil, err
@@ -258,27 +251,13 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 		"<pre>", `<pre tabindex="0">`,
 		"<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>", "<th></th>", "<td></td>",
 	).Replace(out.String())
+	rendered = fileLink.ReplaceAllStringFunc(rendered, func(link string) string {
+		parts := fileLink.FindStringSubmatch(link)
+		if !slices.Contains(files, parts[1]) {
+			return parts[3]
+		}
+		return `<a href="` + docsPath + "/guides/" + strings.TrimSuffix(parts[1], ".md") + parts[2] + `">` + parts[3] + "</a>"
+	})
 	g.HTML = template.HTML(rendered) //nolint:gosec // G203: goldmark omits HTML in our own text
 	return g, nil
-}
-
-// relink points a link to another guide to its page, and removes a link to any other file.
-func relink(link *ast.Link, files []string) {
-	to := string(link.Destination)
-	file, at, _ := strings.Cut(to, "#")
-	switch {
-	case file == "" || strings.Contains(to, "://"):
-	case slices.Contains(files, file):
-		to = docsPath + "/guides/" + strings.TrimSuffix(file, ".md")
-		if at != "" {
-			to += "#" + at
-		}
-		link.Destination = []byte(to)
-	default:
-		parent := link.Parent()
-		for child := link.FirstChild(); child != nil; child = link.FirstChild() {
-			parent.InsertBefore(parent, link, child)
-		}
-		parent.RemoveChild(parent, link)
-	}
 }

@@ -90,7 +90,7 @@ type draftForm struct {
 func (v *visit) draftForm() draftForm {
 	f := draftForm{client: v.accountRefs("client")}
 	f.names = references{"client_id": f.client}
-	f.head, f.entry = v.recordSchema("edit-order-draft", f.names), v.recordSchema("edit-order-draft-entry", f.names)
+	f.head, f.entry = f.names.schema(v.schemaOf("edit-order-draft")), f.names.schema(v.schemaOf("edit-order-draft-entry"))
 	withID := *f.entry
 	withID.Properties = append([]property{{"id", &schema{Kind: "whole"}}}, f.entry.Properties...)
 	lines := property{"entries", &schema{Kind: "lines", Items: &withID}}
@@ -101,12 +101,7 @@ func (v *visit) draftForm() draftForm {
 // draw returns the inputs of a draft with values.
 func (f draftForm) draw(values map[string]any, faults map[string]string) (head []field, lines [][]field) {
 	drawn := f.whole.fields("", values, faults, 1)
-	drawn = arranged(drawn, "client_id")
-	for _, one := range drawn {
-		for _, line := range one.Lines {
-			arranged(line, "client_id")
-		}
-	}
+	ofItems(drawn, "")
 	drawn[0].Label = draftClient
 	for _, one := range drawn {
 		if one.Key == "entries" {

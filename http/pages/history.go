@@ -167,32 +167,34 @@ func (l language) entryLines(kind, side string, row map[string]any) []entryLine 
 	return lines
 }
 
-// worked marks a computed figure. The function opened turns the mark into HTML.
+// worked marks a computed figure. The template "opened" explains it.
 const worked = "\u00a0ƒ"
 
 // figureWithUnit is a figure that stays on one line with its unit.
 var figureWithUnit = regexp.MustCompile(`[\d,.]+ [g%]`)
 
-// opened returns the HTML of an entry or of a text, with the marks explained. A mark with a formula opens it.
-func (l language) opened(of any) template.HTML {
+// openedPart is a part of a text, up to a mark.
+type openedPart struct {
+	HTML   template.HTML
+	Marked bool
+	formula
+}
+
+// openedParts returns the parts of an entry or of a text. A mark with a formula opens it.
+func openedParts(of any) (parts []openedPart) {
 	e, is := of.(entryLine)
 	if !is {
 		e.Text = textOf(of)
 	}
-	parts := strings.Split(figureWithUnit.ReplaceAllString(html.EscapeString(e.Text), `<span class="whole">$0</span>`), worked)
-	explained := html.EscapeString(l.t("worked out"))
-	for i := range parts[1:] {
-		mark := `<span class="worked" title="` + explained + `"><span aria-hidden="true">` + worked +
-			`</span><span class="unseen"> (` + explained + `)</span></span>`
-		if i < len(e.Formulas) && e.Formulas[i].Text != "" {
-			f := e.Formulas[i]
-			mark = `<button type="button" class="worked" popovertarget="` + f.ID + `" title="` + explained + `"><span aria-hidden="true">ƒ</span>` +
-				`<span class="unseen">` + explained + `</span></button><span class="formula" popover id="` + f.ID + `">` +
-				html.EscapeString(f.Text) + `</span>`
+	escaped := strings.Split(figureWithUnit.ReplaceAllString(html.EscapeString(e.Text), `<span class="whole">$0</span>`), worked)
+	for i, text := range escaped {
+		part := openedPart{HTML: template.HTML(text), Marked: i < len(escaped)-1} //nolint:gosec // the text is escaped
+		if part.Marked && i < len(e.Formulas) {
+			part.formula = e.Formulas[i]
 		}
-		parts[i] += mark
+		parts = append(parts, part)
 	}
-	return template.HTML(strings.Join(parts, "")) //nolint:gosec // the text is escaped
+	return parts
 }
 
 // value returns the value of a field of an entry, with a mark if the service computed it.

@@ -309,29 +309,21 @@ func (v *visit) sendMessage() page {
 	return v.showTalk(tried)
 }
 
-// readMessages marks the shown messages as read.
-func (v *visit) readMessages() page {
-	id, body := v.r.PathValue("contact"), map[string]any{}
-	if message := v.r.PostForm.Get("message"); message != "" {
-		body["messageId"] = message
-	}
-	out := v.read("mark-read", request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil)
-	return page{redirect: withQuery(after(out, talkPath(id), "marked"), v.filter())}
-}
-
 // contactEdits are the changes of a contact by the word of their buttons.
 var contactEdits = map[string]map[string]any{
 	"resolved": {"status": "resolved"}, "reopened": {"status": "open"}, "bot-off": {"replyBot": false}, "bot-on": {"replyBot": true},
 }
 
-// editContact resolves a conversation, or starts or stops the bot.
+// editContact marks the shown messages as read, resolves a conversation, or starts or stops the bot.
 func (v *visit) editContact() page {
-	word, id := v.r.PostForm.Get("do"), v.r.PathValue("contact")
+	word, id, operation := v.r.PostForm.Get("do"), v.r.PathValue("contact"), "edit-messaging-contact"
 	body, known := contactEdits[word]
-	if !known {
+	if word == "marked" {
+		operation, body = "mark-read", map[string]any{"messageId": v.r.PostForm.Get("message")}
+	} else if !known {
 		return v.deny(errNoPage)
 	}
-	out, to := v.read("edit-messaging-contact", request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil), talkPath(id)
+	out, to := v.read(operation, request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil), talkPath(id)
 	if word == "resolved" {
 		to = v.nextUnread(id)
 	}

@@ -61,7 +61,7 @@ func TestInboxAnswersContacts(t *testing.T) {
 	shown := b.get(talk+"?q=asha").Is(200).Says("Is A-204 <b>ready</b>?", "+91 98123 45002", "Does not agree to messages", "The whole record")
 	require.NotContains(t, shown.Text, "<b>ready")
 	require.EqualValues(t, 1, contactOf(c, talk).Unread, "reading a page changes nothing")
-	b.follow(b.submit(talk, talk+"/read")).Says("Marked as read.")
+	b.follow(b.submitOf(talk, talk, `value="marked"`)).Says("Marked as read.")
 	require.EqualValues(t, 0, contactOf(c, talk).Unread)
 
 	sent := b.submit(talk+"?q=asha", talk+"/messages", "text", "Yes,\nsince noon.")

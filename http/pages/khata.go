@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,20 +17,6 @@ const khatasShown = 30
 
 // khataUpload is an upload of a khata page, as the API returns it.
 type khataUpload map[string]any
-
-// Word returns the upload's status as display text.
-func (u khataUpload) Word() string {
-	switch {
-	case u["submitted"] == true:
-		return "posted"
-	case u["status"] == "done":
-		return "to check"
-	case u["status"] == "failed":
-		return "not readable"
-	default:
-		return "being read"
-	}
-}
 
 // Link returns the address of the upload's page.
 func (u khataUpload) Link() string { return Path + "/khata/" + plain(u["upload_id"]) }
@@ -118,27 +103,21 @@ func (v *visit) khata() page {
 
 // showKhata shows an upload, with the entries and the faults of a refused form.
 func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[string]string, status int) page {
-	p := page{template: "khata", title: "Khata page", status: status}
 	u := shown.Upload
 	u["actor"] = v.actor(textOf(u["actor"]))
-	if u["result"] == nil && u["submitted"] != true {
-		p.body = shown
-		return p
+	read, posted := u["result"] != nil, u["submitted"] == true
+	if read || posted {
+		shown.Accounts = v.accountRefs("")
 	}
-	shown.Accounts = v.accountRefs("")
-	if u["submitted"] == true {
-		p.body = shown
-		return p
+	if read && !posted {
+		if entries == nil {
+			entries = entriesRead(u, shown.Accounts)
+			shown.Preview = v.previewKhata(u, entries)
+		}
+		shown.Rows = v.khataRows(u, entries, faults)
+		shown.Kinds = slices.Concat(kinds[:len(kinds)-1], polisherKinds)
 	}
-	lines := v.khataLines()
-	if entries == nil {
-		entries = entriesRead(u, shown.Accounts)
-		shown.Preview = v.previewKhata(u, entries)
-	}
-	shown.Rows = v.khataRows(u, lines, entries, faults)
-	shown.Kinds = slices.Concat(kinds[:len(kinds)-1], polisherKinds)
-	p.body = shown
-	return p
+	return page{template: "khata", title: "Khata page", status: status, body: shown}
 }
 
 // polisherKinds are the kinds of a new polisher's account, by the work.
@@ -295,18 +274,9 @@ func entriesRead(upload khataUpload, accounts refs) []khataEntry {
 	return entries
 }
 
-// khataLines returns the schema of a line of a submission.
-func (v *visit) khataLines() *schema {
-	if entries := v.schemaOf("submit-khata").of("entries"); entries != nil {
-		return entries.Items
-	}
-	v.deny(errors.New("submit-khata takes no entries"))
-	return &schema{}
-}
-
 // entriesPosted returns the entries of the form.
 func (v *visit) entriesPosted(count int) []khataEntry {
-	lines, form := v.khataLines(), v.r.PostForm
+	lines, form := v.schemaOf("submit-khata").of("entries").Items, v.r.PostForm
 	var accounts refs
 	entries := make([]khataEntry, 0, count+1)
 	for i := 0; i < count || i < maxLines && form.Has(fmt.Sprintf("entries[%d].account", i)); i++ {
@@ -344,7 +314,8 @@ func (e khataEntry) blank() bool {
 }
 
 // khataRows returns the rows of the page, then a blank one if the visitor may post.
-func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntry, faults map[string]string) []khataRow {
+func (v *visit) khataRows(upload khataUpload, entries []khataEntry, faults map[string]string) []khataRow {
+	lines := v.schemaOf("submit-khata").of("entries").Items
 	count, found, first := len(entries), len(upload.read()), -1
 	if v.permissions()["ledger:write"] {
 		entries = append(entries[:count:count], khataEntry{Line: map[string]any{}})

@@ -269,22 +269,6 @@ func turned(address string, query url.Values, number int, more bool) (newer, old
 // older reports whether a list that begins with the oldest record has another page.
 func (v *visit) older(total int) bool { return v.number() < total/rowsShown }
 
-// recordSchema returns the form schema of an operation's body, with texts for references and without ids of items.
-func (v *visit) recordSchema(operation string, names references) *schema {
-	return names.schema(v.schemaOf(operation).without("client_order_id"))
-}
-
-// arranged puts a field first, and gives the fields of orders their labels.
-func arranged(fields []field, first string) []field {
-	if i := slices.IndexFunc(fields, func(f field) bool { return f.Key == first }); i > 0 {
-		f := fields[i]
-		copy(fields[1:], fields[:i])
-		fields[0] = f
-	}
-	ofItems(fields, "")
-	return fields
-}
-
 // withoutEmptyItems drops items that have only an id, because the user cleared their inputs.
 func withoutEmptyItems(body map[string]any) map[string]any {
 	if items, is := body["items"].([]any); is {

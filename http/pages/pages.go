@@ -119,14 +119,9 @@ var (
 	errElsewhere = fault.New(fault.Conflict, "You have gone to another workspace in the meantime. Nothing was done. Open the page again.")
 )
 
-// open registers a public page.
-func (p *Pages) open(pattern string, answer func(*visit) page) {
-	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, false, answer) })
-}
-
-// member registers a page for signed-in users.
-func (p *Pages) member(pattern string, answer func(*visit) page) {
-	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, true, answer) })
+// page registers a page, for everybody or for signed-in users.
+func (p *Pages) page(pattern string, signedIn bool, answer func(*visit) page) {
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, signedIn, answer) })
 }
 
 // policy restricts pages to this server's resources, and forbids inline scripts and styles.
@@ -248,12 +243,13 @@ type frame struct {
 
 // render writes the whole page or none of it.
 func (v *visit) render(p page) {
-	if p.redirect != "" && v.r.Header.Get("X-Requested-With") == "fetch" { // the script follows it
+	switch {
+	case p.redirect == "":
+	case v.r.Header.Get("X-Requested-With") == "fetch": // the script follows it
 		v.w.Header().Set("Location", p.redirect)
 		v.w.WriteHeader(http.StatusNoContent)
 		return
-	}
-	if p.redirect != "" {
+	default:
 		http.Redirect(v.w, v.r, p.redirect, http.StatusSeeOther)
 		return
 	}
@@ -358,7 +354,7 @@ func joined(name string) (content []byte, err error) {
 // functions are the functions of the templates.
 func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
-		"t": lang.t, "tf": lang.tf, "said": lang.said, "day": lang.day, "opened": lang.opened,
+		"t": lang.t, "tf": lang.tf, "said": lang.said, "day": lang.day, "openedParts": openedParts,
 		"moment": func(text string) string { return lang.moment(text, p.Zone) },
 		"asset":  func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
 		"word":   wordOf, "fieldID": fieldID, "languages": func() []language { return languages },

@@ -116,15 +116,11 @@ var resources = slices.Concat(messagingResources, marketplaceResources)
 func (p *Pages) resource(r *resource) {
 	path := r.path()
 	for _, method := range []string{"GET ", "POST "} {
-		if r.public {
-			p.open(method+path+"/{id}", func(v *visit) page { return v.desk(r, true).serve() })
-			continue
-		}
-		if r.base != Path+"/accounts" {
-			p.member(method+path, func(v *visit) page { return v.desk(r, false).serve() })
+		if r.base != Path+"/accounts" && !r.public {
+			p.page(method+path, true, func(v *visit) page { return v.desk(r, false).serve() })
 		}
 		if r.leads == "" && !r.flat && !r.single && (!r.inline || r.get != "") {
-			p.member(method+path+"/{"+r.variable()+"}", func(v *visit) page { return v.desk(r, true).serve() })
+			p.page(method+path+"/{"+r.variable()+"}", !r.public, func(v *visit) page { return v.desk(r, true).serve() })
 		}
 	}
 	for _, part := range r.parts {
@@ -219,12 +215,12 @@ func (p *Pages) routes() {
 		"GET /enquiries":            (*visit).toEnquiries,
 		"GET /enquiries/{id}":       (*visit).toEnquiries,
 	} {
-		p.open(pattern, answer)
+		p.page(pattern, false, answer)
 	}
 	for _, d := range doors {
 		answer := func(v *visit) page { return v.door(d) }
-		p.open("GET "+d.Path, answer)
-		p.open("POST "+d.Path, answer)
+		p.page("GET "+d.Path, false, answer)
+		p.page("POST "+d.Path, false, answer)
 	}
 	for pattern, answer := range map[string]func(*visit) page{
 		"GET /app/{$}":                            (*visit).today,
@@ -248,12 +244,11 @@ func (p *Pages) routes() {
 		"GET /app/inbox/{contact}":                (*visit).talk,
 		"POST /app/inbox/{contact}":               (*visit).editContact,
 		"POST /app/inbox/{contact}/messages":      (*visit).sendMessage,
-		"POST /app/inbox/{contact}/read":          (*visit).readMessages,
 		"GET /app/list/channels/{id}/try":         (*visit).tryWidget,
 		"GET /app/operate":                        (*visit).operate,
 		"GET /contacts/{id}":                      (*visit).toContact,
 	} {
-		p.member(pattern, answer)
+		p.page(pattern, true, answer)
 	}
 	others := []*resource{
 		orderResource(), draftResource(), transferResource(), partiesResource(), confirmationResource(), enquiryResource(),
