@@ -103,9 +103,8 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 		return v.deny(refused)
 	}
 	shown.Accounts = accounts
-	if shown.None = len(shown.Accounts) == 0 && shown.Query+shown.Kind == "" && len(v.past()) == 0; shown.None {
-		shown.New = true
-	}
+	shown.None = len(shown.Accounts) == 0 && shown.Query+shown.Kind == "" && len(v.past()) == 0
+	shown.New = shown.New || shown.None
 	shown.Fields = v.schemaOf("open-client").fields("", shown.typed, nil, 0)
 	shown.Fields[0].Focus = shown.New
 	if q.Get("go") != "" && total == 1 {

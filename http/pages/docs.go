@@ -22,17 +22,11 @@ type docsPage struct {
 	Query     string
 	Groups    []docsGroup // of the list
 	Guides    []*guide    // of the list
-	Sections  []docsSection
+	Sections  []section
 	Guide     *guide
 	Operation *operation
 	Curl      string
 	Try       *docsTry
-}
-
-// docsSection is a section of a guide that a search found.
-type docsSection struct {
-	Guide *guide
-	section
 }
 
 // Tags returns the groups of the menu.
@@ -87,11 +81,11 @@ func (m *manual) find(words []string) (found []docsGroup) {
 }
 
 // findSections returns the sections of guides that contain all words.
-func (m *manual) findSections(words []string) (found []docsSection) {
+func (m *manual) findSections(words []string) (found []section) {
 	for _, g := range m.guides {
 		for _, s := range g.Sections {
 			if hasAll(s.words, words) && len(found) < maxSections {
-				found = append(found, docsSection{g, s})
+				found = append(found, s)
 			}
 		}
 	}

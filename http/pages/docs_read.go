@@ -183,6 +183,7 @@ type guide struct {
 
 // section is a heading of a guide, and the text up to the next one.
 type section struct {
+	Guide     *guide
 	ID, Title string
 	Level     int
 
@@ -230,7 +231,7 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 		}
 		id, _ := n.AttributeString("id")
 		title := strings.ReplaceAll(string(n.Lines().Value(source)), "`", "")
-		g.Sections = append(g.Sections, section{ID: fmt.Sprintf("%s", id), Title: title, Level: heading.Level})
+		g.Sections = append(g.Sections, section{Guide: g, ID: fmt.Sprintf("%s", id), Title: title, Level: heading.Level})
 		ends = append(ends, n.Lines().At(0).Start)
 	}
 	for i := range g.Sections {

@@ -21,7 +21,12 @@ func draftResource() *resource {
 	return &resource{
 		base: Path, word: "drafts", title: "Drafts", about: "Orders that came by chat. Check and convert them.", list: "list-order-drafts",
 		leads: Path + "/drafts/", oldest: true, without: []string{"slip_number"}, columns: []string{"draft", "from", "message", "entries"},
-		cells: "drafts",
+		cells: "drafts", get: "get-order-draft",
+		own: func(d *desk, in sent) page { return d.showDraft(draftPage{sent: in}, nil, nil, in.status) },
+		each: []action{{
+			operation: "delete-order-draft", button: "Delete the draft", did: "delete", reason: true, danger: true,
+			to: func(*desk, map[string]any) string { return Path + "/drafts" },
+		}},
 	}
 }
 
@@ -63,33 +68,32 @@ type draftEntry struct {
 
 // draftPage is the content of the page of a draft.
 type draftPage struct {
-	Draft    map[string]any
-	Link     string
-	Head     []field
-	Entries  []draftEntry
-	Base     string // the draft, as JSON
-	Clients  refs
-	Plan     *preview // the orders after conversion
-	Next     string   // main button: save, number or convert
-	Focus    bool     // the main button has the focus
-	Wrong    []string
-	Theirs   []difference
-	Reason   string
-	Deleting bool
+	Draft   map[string]any
+	Link    string
+	Head    []field
+	Entries []draftEntry
+	Base    string // the draft, as JSON
+	Clients refs
+	Plan    *preview // the orders after conversion
+	Next    string   // main button: save, number or convert
+	Focus   bool     // the main button has the focus
+	Wrong   []string
+	Theirs  []difference
+	Forms   []actForm // that deletes it
+
+	sent sent // by that form
 }
 
 // draftForm is the form of a draft.
 type draftForm struct {
-	names  references
-	head   *schema
-	entry  *schema // with the id
-	whole  *schema
-	client refs
+	names references
+	head  *schema
+	entry *schema // without the id
+	whole *schema
 }
 
 func (v *visit) draftForm() draftForm {
-	f := draftForm{client: v.accountRefs("client")}
-	f.names = references{"client_id": f.client}
+	f := draftForm{names: references{"client_id": v.accountRefs("client")}}
 	f.head, f.entry = f.names.schema(v.schemaOf("edit-order-draft")), f.names.schema(v.schemaOf("edit-order-draft-entry"))
 	withID := *f.entry
 	withID.Properties = append([]property{{"id", &schema{Kind: "whole"}}}, f.entry.Properties...)
@@ -98,34 +102,14 @@ func (v *visit) draftForm() draftForm {
 	return f
 }
 
-// draw returns the inputs of a draft with values.
-func (f draftForm) draw(values map[string]any, faults map[string]string) (head []field, lines [][]field) {
-	drawn := f.whole.fields("", values, faults, 1)
-	ofItems(drawn, "")
-	drawn[0].Label = draftClient
-	for _, one := range drawn {
-		if one.Key == "entries" {
-			lines = one.Lines
-			continue
-		}
-		head = append(head, one)
-	}
-	return head, lines
-}
-
-// draftClient is the label of a draft's client.
-const draftClient = "Client of the entries without one"
-
-func (v *visit) draft() page { return v.showDraft(draftPage{}, nil, nil, 0) }
-
 // showDraft shows a draft: the message beside its entries. After a refused change, it shows the typed values and the faults.
 func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[string]string, status int) page {
 	id := v.r.PathValue("id")
 	form := v.draftForm()
 	var draft map[string]any
 	v.read("get-order-draft", request{vars: []string{id}}, &draft)
-	shown.Draft, shown.Link = draft, draftPath(id)
-	shown.Clients = form.client
+	shown.Draft, shown.Link, shown.Forms = draft, draftPath(id), v.desk(draftResource(), true).forms(shown.sent, draft)
+	shown.Clients = form.names["client_id"]
 	stored := form.names.texts(draft)
 	base, err := json.Marshal(stored)
 	if err != nil {
@@ -137,26 +121,28 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 		values = typed.over(stored)
 	} else {
 		for _, e := range entriesOf(stored["entries"]) {
-			if found, _ := form.client.find(v.lang, textOf(e["client_name"])); found != "" && e["client_id"] == nil {
-				e["client_id"] = form.client.Text(found) // it is not saved yet
+			if found, _ := shown.Clients.find(v.lang, textOf(e["client_name"])); found != "" && e["client_id"] == nil {
+				e["client_id"] = shown.Clients.Text(found) // it is not saved yet
 			}
 		}
 	}
 	if status == http.StatusPreconditionFailed && typed != nil {
 		shown.Theirs = typed.besides(v.lang, stored, values)
 	}
-	var lines [][]field
-	shown.Head, lines = form.draw(values, faults)
+	drawn := form.whole.fields("", values, faults, 1)
+	ofItems(drawn, "")
+	drawn[0].Label = "Client of the entries without one"
+	last := len(drawn) - 1 // the entries
+	shown.Head = drawn[:last]
 	entries, known := entriesOf(values["entries"]), entriesByID(draft)
-	for i, fields := range lines {
+	for i, fields := range drawn[last].Lines {
 		one := draftEntry{Name: fmt.Sprintf("entries[%d]", i), Number: i + 1, Fields: fields}
 		if i < len(entries) {
 			one.Read, one.Delete = known[plain(entries[i]["id"])], entries[i]["delete"] == true
 		}
 		shown.Entries = append(shown.Entries, one)
 	}
-	all := append(slices.Clone(shown.Head), field{Lines: lines})
-	shown.Wrong = append(shown.Wrong, misplaced(all, faults)...)
+	shown.Wrong = append(shown.Wrong, misplaced(drawn, faults)...)
 	shown.Next = "save"
 	if shown.Plan == nil && v.permissions()["ledger:write"] {
 		shown.Plan, shown.Next = v.plan(id)
@@ -375,6 +361,9 @@ func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Resp
 // editDraft saves the form of a draft, then numbers its slips or converts it. It converts only orders that the page has shown: a changed
 // form is saved, and the page shows the resulting orders first.
 func (v *visit) editDraft() page {
+	if d := v.desk(draftResource(), true); v.r.PostForm.Get("do") == d.of.each[0].operation {
+		return d.serve()
+	}
 	form, id, posted := v.draftForm(), v.r.PathValue("id"), v.r.PostForm
 	changes, err := form.changesOf(id, posted)
 	if err != nil {
@@ -442,22 +431,4 @@ func (v *visit) previewedDraft(form draftForm, changes *draftChanges) page {
 		}
 	}
 	return v.previewed(p, func() page { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
-}
-
-// deleteDraft deletes a draft.
-func (v *visit) deleteDraft() page {
-	form := v.r.PostForm
-	in := request{vars: []string{v.r.PathValue("id")}, key: form.Get("key"), match: form.Get("revision"),
-		reason: strings.TrimSpace(form.Get("reason"))}
-	if in.reason == "" {
-		return v.showDraft(draftPage{Deleting: true, Wrong: []string{v.lang.t("Say why.")}}, nil, nil, http.StatusUnprocessableEntity)
-	}
-	out, refused := v.ask("delete-order-draft", in, nil)
-	if refused != nil && refused.Status != http.StatusNotFound {
-		return v.showDraft(draftPage{Deleting: true, Reason: in.reason, Wrong: []string{detail(refused)}}, nil, nil, refused.Status)
-	}
-	if refused != nil {
-		return v.deny(refused)
-	}
-	return page{redirect: after(out, Path+"/drafts", "delete")}
 }

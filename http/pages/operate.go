@@ -258,7 +258,7 @@ func projectionResource() *resource {
 		cells: "projections",
 		each:  projectionActions,
 		parts: []*resource{{
-			word: "rebuild", title: "Rebuild", list: "list-projections", own: (*desk).rebuild, flat: true, without: []string{"dry_run"},
+			word: "rebuild", title: "Rebuild", own: (*desk).rebuild, flat: true, without: []string{"dry_run"},
 			when: func(p map[string]any) bool { return !building(p) && built(p) },
 			actions: []action{{operation: "rebuild-projection", button: "Start the rebuild",
 				about: "New tables are filled from the log while the live ones serve reads. Then they are compared, and replace the live ones.",

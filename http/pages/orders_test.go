@@ -276,9 +276,10 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		b.follow(post(draft, theirs)).Says("Saved.")
 		post(draft, mine).Is(412).Says("Another person has changed this", "252.000 g", "251.000 g", "An entry that was deleted")
 		post(draft, filledDraft(b, draft, "revision", "0", "do", "convert")).Is(412).Says("It was changed since you read it")
-		b.submit(draft, draft+"/delete").Is(422).Says("Say why.")
-		b.submit(draft, draft+"/delete", "reason", "x", "revision", "0").Is(412)
-		b.follow(b.submit(draft, draft+"/delete", "reason", "twice")).Says("Deleted.")
+		const remove = `value="delete-order-draft"`
+		b.submitOf(draft, draft, remove).Is(422).Says("Say why.")
+		b.submitOf(draft, draft, remove, "reason", "x", "revision", "0").Is(412)
+		b.follow(b.submitOf(draft, draft, remove, "reason", "twice")).Says("Deleted.")
 		b.get(draft).Is(404)
 	})
 

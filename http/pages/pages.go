@@ -167,7 +167,8 @@ type visit struct {
 
 // serve responds with a page.
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) page) {
-	v := &visit{Pages: p, w: w, r: r, names: map[string][]choice{}, lang: languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))}
+	v := &visit{Pages: p, w: w, r: r, names: map[string][]choice{}}
+	v.lang = languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))
 	defer func() {
 		if r.MultipartForm != nil {
 			_ = r.MultipartForm.RemoveAll() // files on the disk

@@ -87,7 +87,7 @@ func (d *desk) serve() page {
 }
 
 func (d *desk) show(in sent) page {
-	if d.of.own != nil {
+	if d.of.own != nil && (d.id != "" || d.of.list == "") {
 		return d.of.own(d, in)
 	}
 	if d.id == "" || d.lines {
@@ -335,7 +335,7 @@ func (d *desk) stored() (map[string]any, *problem) {
 	if d.of.get != "" {
 		var record map[string]any
 		o := d.operation(d.of.get)
-		out, refused := d.ask(o.ID, request{vars: d.vars(o), query: d.of.one}, &record)
+		out, refused := d.ask(o.ID, request{vars: d.vars(o)}, &record)
 		switch {
 		case record == nil && refused == nil: // the visit has failed
 		case refused != nil && refused.Status == http.StatusUnprocessableEntity, // an id of another kind

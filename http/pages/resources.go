@@ -43,7 +43,6 @@ type resource struct {
 	pdf     string            // operation that returns the list as a PDF
 	public  bool              // a record is public; there is no list
 	single  bool              // one record, without a list
-	one     url.Values        // fixed query of get
 	shows   bool              // the response to create is shown, because it has values that are never shown again
 	leads   string            // address prefix of links in the list, instead of the record's page; the id follows
 	inline  bool              // the list's lines have the records' actions; records have pages only with get
@@ -58,7 +57,7 @@ type resource struct {
 	weights  []string                               // computed fields that are weights
 	find     func(*desk) (map[string]any, *problem) // returns a record, in place of get
 	watch    func(map[string]any) bool              // reports whether the stream covers a record now
-	own      func(*desk, sent) page                 // page in place of the list
+	own      func(*desk, sent) page                 // page of a record, or the only one
 	actions  []action                               // of the list
 	each     []action                               // of a record
 	sections func(*visit) []place                   // links to the other pages of an area
@@ -233,9 +232,8 @@ func (p *Pages) routes() {
 		"GET /app/daybook":                        (*visit).daybook,
 		"GET /app/trial-balance":                  (*visit).trialBalance,
 		"GET /app/audit":                          (*visit).trail,
-		"GET /app/drafts/{id}":                    (*visit).draft,
+		"GET /app/drafts/{id}":                    func(v *visit) page { return v.desk(draftResource(), true).serve() },
 		"POST /app/drafts/{id}":                   (*visit).editDraft,
-		"POST /app/drafts/{id}/delete":            (*visit).deleteDraft,
 		"GET /app/khata":                          (*visit).khatas,
 		"POST /app/khata":                         (*visit).uploadKhata,
 		"GET /app/khata/{id}":                     (*visit).khata,

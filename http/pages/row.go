@@ -50,7 +50,8 @@ func rowResource(kind string) *resource {
 			},
 			{
 				name: "reverse", operation: "reverse-" + kind + "-row", button: "Reverse", about: "A new row takes this one back.",
-				did: "reverse", reason: true, danger: true, when: reversible, preview: says, fields: []string{"date"}, starts: startsToday, to: toAccount,
+				did: "reverse", reason: true, danger: true, when: reversible, preview: says, fields: []string{"date"}, starts: startsToday,
+				to: toAccount,
 			},
 			{
 				name: "unpair", operation: "unpair-row", button: "Unpair", about: "The two rows stay. They no longer name each other.",

@@ -349,7 +349,9 @@ func unitOf(name, description, multipleOf string) string {
 
 // rank sorts the properties of an object: first dates and sides, then texts, then figures in the order of a bill.
 func rank(name string) int {
-	texts := []string{"client_id", "date", "in_entries", "out_entries", "name", "first_name", "last_name", "title", "item_name", "slip_number", "kind"}
+	texts := []string{
+		"client_id", "date", "in_entries", "out_entries", "name", "first_name", "last_name", "title", "item_name", "slip_number", "kind",
+	}
 	if i := slices.Index(texts, name); i >= 0 {
 		return i
 	}
