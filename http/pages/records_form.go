@@ -92,12 +92,12 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 			Do: a.word(), Button: a.button, About: a.about, AsksReason: a.reason || a.because != "", Because: a.because,
 			Danger: a.danger, Files: o.Files, DryRun: o.DryRun && !a.danger && a.preview == nil,
 			Links: a.links, Address: d.of.address(d.parent, d.id), Revision: textOf(record["revision"]),
-			Main: len(all) == 0 && (!d.lines || d.id == ""), Scope: "-" + a.word(),
+			Main: len(all) == 0 && !a.danger && (!d.lines || d.id == ""), Scope: "-" + a.word(),
 		}
 		if d.id != "" {
 			f.Address, f.ID = d.here(), d.id
 		}
-		f.Open = f.Main && (d.of.single || record["locked"] != nil)
+		f.Open = d.of.single && f.Main || len(all) == 0 && record["locked"] != nil
 		if a.another {
 			f.Revision = ""
 		}

@@ -8,7 +8,7 @@ import (
 // accountResource has the pages of the accounts of a kind, and of their rows.
 func accountResource(kind string) *resource {
 	return &resource{
-		base: Path + "/accounts", word: kind, get: "get-" + kind, own: (*desk).account, columns: []string{"name"},
+		base: Path + "/accounts", word: kind, get: "get-" + kind, own: (*desk).account, cells: "account",
 		each: []action{
 			{
 				operation: "rename-" + kind, button: "Change", did: "changed", fields: []string{"name", "metal"},
@@ -24,6 +24,9 @@ func accountResource(kind string) *resource {
 		parts: []*resource{rowResource(kind)},
 	}
 }
+
+// Kind returns the kind of the account of the page in words.
+func (d *desk) Kind() string { return kindName(d.of.word) }
 
 // rowResource has the pages of the rows of a ledger. The page of the account has their list.
 func rowResource(kind string) *resource {
