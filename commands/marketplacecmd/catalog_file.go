@@ -87,14 +87,11 @@ type CatalogFile struct {
 	Columns *spreadsheet.Columns
 }
 
-// maxTitles is the maximum number of rows above the header row.
-const maxTitles = 10
-
 // ReadCatalog reads a file of products. If accept is set, it uses headers that only resemble a column. It refuses a file that is not a
 // spreadsheet, and one without the required columns in its first rows.
 func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (found CatalogFile, err error) {
 	titles, rows := titles{accept: accept}, map[string]int{} // rows by SKU
-	err = spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
+	unread, err := spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
 		if found.Columns == nil {
 			found.Columns, err = titles.header(r)
 			return err
@@ -120,18 +117,18 @@ func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (foun
 		found.Items = append(found.Items, line)
 		return err
 	})
-	if err == nil && found.Columns == nil {
-		err = cmp.Or(titles.refusal, error(spreadsheet.ErrFormat))
+	if found.Columns == nil {
+		return found, cmp.Or(err, titles.Refusal, error(spreadsheet.ErrFormat))
 	}
+	found.Columns.Ignored = append(found.Columns.Ignored, unread...)
 	return found, err
 }
 
 // titles are the rows up to the header row.
 type titles struct {
-	accept  bool
-	rows    int
-	known   int   // number of known columns in the row of refusal
-	refusal error // refusal of the row with the greatest number of known columns
+	spreadsheet.Titles
+
+	accept bool
 }
 
 // header returns the columns of a row, nil if it is a title.
@@ -167,13 +164,7 @@ func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
 			return columns, nil
 		}
 	}
-	if t.refusal == nil || len(seen) > t.known {
-		t.known, t.refusal = len(seen), r.Lacks(fields, "The first row must name the columns name, and price or price_amount")
-	}
-	if t.rows++; t.rows > maxTitles {
-		return nil, t.refusal
-	}
-	return nil, nil //nolint:nilnil // it is a title
+	return nil, t.Add(len(seen), r.Lacks(fields, "The first row must name the columns name, and price or price_amount"))
 }
 
 // changes reports whether a file may change existing products, such as a list of SKUs and prices: it has no unused column that resembles a

@@ -239,7 +239,7 @@ func TestUnreadSheetsAndColumnsWithoutAHeaderAreListed(t *testing.T) {
 	require.NoError(t, book.SetSheetVisible("Hidden", false))
 	f, err := read(written(t, book))
 	require.NoError(t, err)
-	require.Equal(t, []string{"notes", `sheet "Rings"`, "column D without a header"}, f.Columns.Ignored)
+	require.Equal(t, []string{"notes", "column D without a header", `sheet "Rings"`}, f.Columns.Ignored)
 	require.Equal(t, "a 100\nb 200\n4: name: is the name of a total, not of a product (\"Total\")", said(t, string(written(t, book))))
 	for _, name := range []string{"Grand Total:", "SUB-TOTAL", "कुल योग", "કુલ"} {
 		require.Contains(t, said(t, "name;price\n"+name+";1"), "is the name of a total", name)
@@ -269,6 +269,43 @@ func TestAMergedCellIsTheValueOfEachOfItsRows(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, book.SetCellStyle("Sheet1", "B3", "B3", dollars))
 	require.Contains(t, said(t, string(written(t, book))), "4: price: is in $, not in rupees")
+}
+
+func TestHiddenRowsAndColumnsAreIgnoredAndListed(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	for i, row := range [][]any{{"id", "x", "y", "z"}, {"name", "price", "cost", "category"}, {"a", 1, 0.5, "Rings"}, {"b", 2}, {"c", 3, "#N/A"},
+		{}, {"d", 4}} {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+	}
+	require.NoError(t, book.MergeCell("Sheet1", "D3", "D4"))
+	for _, row := range []int{1, 3, 6, 7} {
+		require.NoError(t, book.SetRowVisible("Sheet1", row, false))
+	}
+	require.NoError(t, book.SetColVisible("Sheet1", "C", false))
+	require.NoError(t, book.SetColVisible("Sheet1", "F:H", false))
+	rightToLeft := true
+	require.NoError(t, book.SetSheetView("Sheet1", 0, &excelize.ViewOptions{RightToLeft: &rightToLeft}))
+	f, err := read(written(t, book))
+	require.NoError(t, err)
+	require.Equal(t, "b 200\nc 300", said(t, string(written(t, book))))
+	require.Equal(t, "Rings", f.Items[0].Category.Value)
+	require.Equal(t, []string{"hidden column C", "hidden row 1", "hidden row 3", "hidden row 7"}, f.Columns.Ignored)
+	for row := range 200 {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", row+8), &[]any{"e", 5}))
+		require.NoError(t, book.SetRowVisible("Sheet1", row+8, false))
+	}
+	f, err = read(written(t, book))
+	require.NoError(t, err)
+	require.Equal(t, []string{"hidden column C", "hidden row 1", "hidden row 3", "hidden rows 7 to 207"}, f.Columns.Ignored)
+	for row := 2; row < 6; row++ {
+		require.NoError(t, book.SetRowVisible("Sheet1", row, false))
+	}
+	_, err = read(written(t, book))
+	refused, ok := errors.AsType[*fault.Error](err)
+	require.True(t, ok)
+	require.Equal(t, []fault.Field{{Field: "file", Message: "its first sheet has only hidden rows"}}, refused.Fields)
 }
 
 func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {

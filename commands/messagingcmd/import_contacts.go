@@ -1,6 +1,7 @@
 package messagingcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,17 +224,18 @@ func (i *importing) count(row imported, refused error, at event.Position, replay
 // readContacts returns the valid rows of a file, and the faults of the others.
 func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported, wrong []spreadsheet.RowError,
 	columns *spreadsheet.Columns, err error) {
-	phones := map[string]int{}
-	err = spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
+	phones, titles := map[string]int{}, spreadsheet.Titles{}
+	unread, err := spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
 		if columns == nil {
 			fields, seen, err := spreadsheet.Header(r, contactColumns)
-			if err == nil && !seen["name"] {
-				err = r.Lacks(fields, "The first row must name the column name")
+			if err != nil {
+				return err
 			}
-			if err == nil {
-				columns = r.Columns(fields, func(string) string { return "" }, false)
+			if delete(seen, ""); !seen["name"] {
+				return titles.Add(len(seen), r.Lacks(fields, "The first row must name the column name"))
 			}
-			return err
+			columns = r.Columns(fields, func(string) string { return "" }, false)
+			return nil
 		}
 		row, err := contactOf(r, columns)
 		if phone, _ := person.ParseE164("phone", row.add.Phone.Value); err == nil && phone != "" {
@@ -250,9 +252,10 @@ func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported,
 		rows = append(rows, row)
 		return err
 	})
-	if err == nil && columns == nil {
-		err = spreadsheet.ErrFormat
+	if columns == nil {
+		return nil, nil, nil, cmp.Or(err, titles.Refusal, error(spreadsheet.ErrFormat))
 	}
+	columns.Ignored = append(columns.Ignored, unread...)
 	return rows, wrong, columns, err
 }
 

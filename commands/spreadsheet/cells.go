@@ -97,6 +97,22 @@ func (r *cellReader) merge(row *Row) {
 	}
 }
 
+// hide marks a hidden row, and moves the values of hidden columns to the row's hidden columns.
+func (r *cellReader) hide(row *Row) {
+	row.hidden = r.hidden && r.row == row.Number
+	for _, h := range r.hiddenColumns {
+		for i := h[0]; i < min(h[1], len(row.Cells)); i++ {
+			if row.Cells[i] != "" {
+				row.hiddenColumns = append(row.hiddenColumns, i)
+			}
+			row.Cells[i] = ""
+		}
+		for _, cells := range []*[]cell{&row.wrong, &row.foreign, &row.dates} {
+			*cells = slices.DeleteFunc(*cells, func(c cell) bool { return h[0] <= c.column && c.column < h[1] })
+		}
+	}
+}
+
 // cellReader reads the kinds of cells, because the library does not return them. It returns an uncomputed formula as an empty cell, and an
 // error, a date or a boolean as its stored text or number.
 type cellReader struct {
@@ -109,6 +125,9 @@ type cellReader struct {
 
 	merged []merged // from below the last row, by their first row
 	open   []merged // those that extend below the last row
+
+	hidden        bool     // the last read row is hidden
+	hiddenColumns [][2]int // ranges, from 0, without the end
 
 	column  int    // from 0
 	kind    string // s, n, str, b, e, …
@@ -228,11 +247,18 @@ func (r *cellReader) next() error {
 func (r *cellReader) begin(t xml.StartElement) {
 	at := attribute(t, "r")
 	switch t.Name.Local {
+	case "col":
+		if hidden, _ := strconv.ParseBool(attribute(t, "hidden")); hidden {
+			first, _ := strconv.Atoi(attribute(t, "min"))
+			last, _ := strconv.Atoi(attribute(t, "max"))
+			r.hiddenColumns = append(r.hiddenColumns, [2]int{max(first-1, 0), last})
+		}
 	case "row":
 		if r.row++; at != "" {
 			r.row, _ = strconv.Atoi(at) // the library refuses an invalid number
 		}
 		r.column, r.cells = -1, r.cells[:0]
+		r.hidden, _ = strconv.ParseBool(attribute(t, "hidden"))
 	case "c":
 		r.kind, r.style, r.formula, r.valued, r.value = attribute(t, "t"), attribute(t, "s"), false, false, r.value[:0]
 		r.column++

@@ -155,6 +155,27 @@ func (r Row) ignored(columns []string) []string {
 	return names
 }
 
+// maxTitles is the maximum number of rows above the header row.
+const maxTitles = 10
+
+// Titles are the rows above the header row.
+type Titles struct {
+	Refusal error // of the row with the greatest number of known columns
+
+	rows, known int
+}
+
+// Add adds a row that lacks required columns. It returns Refusal if the file has too many such rows.
+func (t *Titles) Add(known int, refusal error) error {
+	if t.Refusal == nil || known > t.known {
+		t.known, t.Refusal = known, refusal
+	}
+	if t.rows++; t.rows > maxTitles {
+		return t.Refusal
+	}
+	return nil
+}
+
 // Column is a column of a file with its field.
 type Column struct {
 	Header string `json:"header" doc:"Header in the file"`
@@ -165,7 +186,7 @@ type Column struct {
 type Columns struct {
 	Row     int      `json:"row"     doc:"Number of the row of names, from 1; Bahi ignores rows above it"`
 	Used    []Column `json:"used" doc:"Columns that Bahi used"`
-	Ignored []string `json:"ignored" doc:"Headers of unread columns, and names of unread sheets"`
+	Ignored []string `json:"ignored" doc:"Headers of unread columns; hidden rows and columns, and sheets, which are not read"`
 	Guessed []Column `json:"guessed" doc:"Columns with headers that resemble a field; read only with accept=guesses, if the operation has it"`
 
 	fields  []string          // by column; empty: its values are not read
@@ -201,9 +222,6 @@ func (r Row) Columns(fields []string, guess func(header string) string, accept b
 		if c.headers[guessed] = header; accept {
 			fields[i] = guessed
 		}
-	}
-	for _, sheet := range r.unread {
-		c.Ignored = append(c.Ignored, "sheet "+strconv.Quote(sheet))
 	}
 	return c
 }

@@ -39,7 +39,9 @@ type Row struct {
 
 	foreign []cell // amounts in another currency than rupees
 	dates   []cell
-	unread  []string // names of the workbook's other sheets with values
+
+	hidden        bool
+	hiddenColumns []int // from 0, those with a value
 }
 
 // filled returns the number of cells up to the last one that is not empty.
@@ -61,10 +63,12 @@ func (r Row) Filled() int {
 	return n
 }
 
-// Read calls take for each row of a file that is not blank, in order, up to a maximum. It returns [ErrFormat] for a file that is not a
+// Read calls take for each row of a file that is neither blank nor hidden, in order, up to a maximum. It returns the names of the parts
+// that it did not read: hidden rows and columns, and sheets after the first one. It returns [ErrFormat] for a file that is not a
 // spreadsheet, and the error of take.
-func Read(ctx context.Context, file *io.SectionReader, thousands int, take func(Row) error) error {
-	count, most := 0, 1000*thousands
+func Read(ctx context.Context, file *io.SectionReader, thousands int, take func(Row) error) (unread []string, err error) {
+	var hidden hidden
+	count, most, shown := 0, 1000*thousands, false
 	errRows := fault.Newf(fault.TooLarge, "The file has too many rows: at most %d,000", thousands)
 	each := func(r Row) error {
 		if r.Wrong == "" && r.Filled() == 0 {
@@ -79,27 +83,37 @@ func Read(ctx context.Context, file *io.SectionReader, thousands int, take func(
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if hidden.add(r); r.hidden {
+			return nil
+		}
+		shown = true
 		return take(r)
 	}
 	head := make([]byte, 8)
 	n, err := file.ReadAt(head, 0)
 	if err != nil && n == 0 {
-		return ErrFormat
+		return nil, ErrFormat
 	}
 	switch head = head[:n]; {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		if err := readXLSX(file, each); err != nil || count > 0 {
-			return err
+		sheets, err := readXLSX(file, each)
+		switch {
+		case err != nil:
+			return nil, err
+		case count == 0:
+			return nil, because("its first sheet has no rows")
+		case !shown:
+			return nil, because("its first sheet has only hidden rows")
 		}
-		return because("its first sheet has no rows")
+		return append(hidden.names(), sheets...), nil
 	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0")):
-		return because("an .xls file, or one with a password: save it as .xlsx")
+		return nil, because("an .xls file, or one with a password: save it as .xlsx")
 	case bytes.HasPrefix(head, []byte("%PDF")):
-		return because("a PDF: save the table as .xlsx or CSV in the program that has made it")
+		return nil, because("a PDF: save the table as .xlsx or CSV in the program that has made it")
 	}
 	text, err := io.ReadAll(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return readCSV(text, each)
+	return nil, readCSV(text, each)
 }

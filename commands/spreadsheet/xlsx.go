@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
@@ -23,11 +24,12 @@ const (
 
 var errXLSX = because("it cannot be read as .xlsx")
 
-// readXLSX reads the rows of the first visible sheet. Formulas have the values that were saved with the file.
-func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
+// readXLSX reads the rows of the first visible sheet, and returns the names of the other visible sheets with values. Formulas have the
+// values that were saved with the file.
+func readXLSX(file *io.SectionReader, take func(Row) error) (unread []string, err error) {
 	merged, err := unpacks(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	taking := false
 	defer func() { // the library may panic on malformed input
@@ -40,7 +42,7 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	}()
 	book, err := excelize.OpenReader(file, excelize.Options{UnzipSizeLimit: maxUnpacked, UnzipXMLSizeLimit: maxInMemory, RawCellValue: true})
 	if err != nil {
-		return errXLSX
+		return nil, errXLSX
 	}
 	defer book.Close() //nolint:errcheck // temporary files
 	sheets := slices.DeleteFunc(book.GetSheetList(), func(name string) bool {
@@ -48,43 +50,47 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 		return err != nil || !shown
 	})
 	if len(sheets) == 0 {
-		return errXLSX
+		return nil, errXLSX
 	}
 	others, err := openCells(file, book, sheets[0], merged)
 	if err != nil {
-		return errXLSX
+		return nil, errXLSX
 	}
 	defer others.part.Close() //nolint:errcheck // in memory
-	unread := slices.DeleteFunc(sheets[1:min(len(sheets), maxSheets)], func(name string) bool { return isBlank(book, name) })
+	unread = slices.DeleteFunc(sheets[1:min(len(sheets), maxSheets)], func(name string) bool { return isBlank(book, name) })
+	for i, name := range unread {
+		unread[i] = "sheet " + strconv.Quote(name)
+	}
 	rows, err := book.Rows(sheets[0])
 	if err != nil {
-		return errXLSX
+		return nil, errXLSX
 	}
 	defer rows.Close() //nolint:errcheck // temporary files
 	for number := 1; rows.Next(); number++ {
 		cells, err := rows.Columns()
 		if err != nil {
-			return errXLSX
+			return nil, errXLSX
 		}
-		r := Row{Number: number, Cells: cells, unread: unread}
+		r := Row{Number: number, Cells: cells}
 		shown, err := others.read(number)
 		if err != nil {
-			return errXLSX
+			return nil, errXLSX
 		}
 		for _, c := range shown {
 			r.set(c)
 		}
 		others.merge(&r)
+		others.hide(&r)
 		taking = true
 		if err := take(r); err != nil {
-			return err
+			return nil, err
 		}
 		taking = false
 	}
 	if rows.Error() != nil {
-		return errXLSX
+		return nil, errXLSX
 	}
-	return nil
+	return unread, nil
 }
 
 // isBlank reports whether a sheet has no values.

@@ -172,4 +172,44 @@ func TestNumbersOfASpreadsheetAreReadAsItShowsThem(t *testing.T) {
 	require.Equal(t, []any{"919812345704", true}, []any{*k.Phone, k.OptIn})
 }
 
+func TestContactsOfASpreadsheetAreTheOnesThatItShows(t *testing.T) {
+	t.Parallel()
+	c := agent(apptest.Share(t), apptest.Share(t).Home)
+	book := excelize.NewFile()
+	defer book.Close()
+	for i, row := range [][]any{{"Family list"}, {"name", "mobile", "opt in", "opt in evidence", "email"},
+		{"Chaitali", "98123 45711", "yes", "Form 9", "hidden@example.org"}, {"Bhargav", "98123 45712"}, {"Gone", "98123 45713"},
+		{nil, "98123 45714"}, {"Indu"}, {}, {"Jaya", "", "yes"}} {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+	}
+	for _, cells := range [][2]string{{"A1", "E1"}, {"C3", "C7"}, {"D3", "D7"}, {"A4", "A6"}} {
+		require.NoError(t, book.MergeCell("Sheet1", cells[0], cells[1]))
+	}
+	require.NoError(t, book.SetRowVisible("Sheet1", 5, false))
+	require.NoError(t, book.SetColVisible("Sheet1", "E", false))
+	rightToLeft := true
+	require.NoError(t, book.SetSheetView("Sheet1", 0, &excelize.ViewOptions{RightToLeft: &rightToLeft}))
+	var file bytes.Buffer
+	require.NoError(t, book.Write(&file))
+	body, kind := apptest.Form(t, "application/octet-stream", file.Bytes())
+	a := c.With("Content-Type", kind).POST(contacts+"/import", body)
+	toldOf(t, a, `{"success":true,"created":4,"failed":1,"errors":[{"row":9,"error":"optInEvidence: is required with optIn"}]}`)
+	var told spreadsheet.ImportResult
+	a.JSON(&told)
+	require.Equal(t, []string{"hidden column E", "hidden row 5"}, told.Columns.Ignored)
+	for name, phones := range map[string][]string{"Chaitali": {"919812345711"}, "Bhargav": {"919812345712", "919812345714"}, "Indu": {""}} {
+		appears(t, c, name)
+		var found []string
+		for _, p := range people(t, c, "?search="+name) {
+			require.Equal(t, []any{true, "Form 9", (*string)(nil)}, []any{p.OptIn, *p.OptInEvidence, p.Email}, name)
+			phone := ""
+			if p.Phone != nil {
+				phone = *p.Phone
+			}
+			found = append(found, phone)
+		}
+		require.ElementsMatch(t, phones, found, name)
+	}
+}
+
 func decode(a *apitest.Answer, into any) error { return json.Unmarshal([]byte(a.Text), into) }
