@@ -3,6 +3,7 @@ package wording
 import (
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -52,6 +53,16 @@ func between(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.
 // Terms returns the words of a text for full-text search. Digits of all scripts become ASCII digits, and a rupee sign is a word.
 func Terms(text string) iter.Seq[string] {
 	return Each(strings.Map(person.Digit, strings.ReplaceAll(text, "₹", " rs ")))
+}
+
+var (
+	point     = regexp.MustCompile(`(\pN)\.(\pN)`)
+	thousands = regexp.MustCompile(`(\pN),(\pN)`)
+)
+
+// WholeNumbers makes each number of a text one term: 12 is no term of 12.5, nor 800 of 84,800.
+func WholeNumbers(text string) string {
+	return point.ReplaceAllString(thousands.ReplaceAllString(text, "$1$2"), "${1}p$2")
 }
 
 // Stem returns the English stem of a term. A stop word, and a term in other than ASCII letters, is its own stem.

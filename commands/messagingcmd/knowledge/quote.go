@@ -39,7 +39,7 @@ type Bounds struct {
 // Quote returns the items of the passages that match a question best: paragraphs, rows or answers. An item must have more than the minimum
 // share of the question's words. Quote returns all of several equal items, and none if no item has a thing that the question names.
 func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, b Bounds) (q Quoted, err error) {
-	words, _, err := s.words(ctx, bot, whole(question))
+	words, _, err := s.words(ctx, bot, wording.WholeNumbers(question))
 	if err != nil || len(words) == 0 {
 		return q, err
 	}
@@ -54,13 +54,19 @@ func (s *Store) Quote(ctx context.Context, bot int64, question string, passages,
 	for _, w := range words {
 		c.days = append(c.days, weekday(w.text))
 	}
-	return q.of(&c, c.best(all, b.Coverage, joins.MatchString(question)), b.Characters), nil
+	return q.of(&c, c.best(all, b.Coverage, several.MatchString(question)), b.Characters), nil
 }
 
-// choice chooses the items that a question names.
+// choice chooses the items that a question names. Its lists are by the words of the question.
 type choice struct {
 	words []word
-	days  []int // the weekday of each word, or -1
+	days  []int // the weekday, or -1
+
+	weights []float64
+	sum     float64 // of the weights
+	headed  []bool  // a heading has the word
+
+	rows, columns matches // of the texts and of the column names of lists
 }
 
 // held is how well an item contains each word of the question.
@@ -72,20 +78,10 @@ type held struct {
 	score float64
 }
 
-var (
-	point     = regexp.MustCompile(`(\pN)\.(\pN)`)
-	thousands = regexp.MustCompile(`(\pN),(\pN)`)
-)
-
-// whole makes a number one word: 12 is not in 12.5, and 800 is not in 84,800.
-func whole(text string) string {
-	return point.ReplaceAllString(thousands.ReplaceAllString(text, "$1$2"), "${1}p$2")
-}
-
 // fits returns how well a text contains each word of the question.
 func (c *choice) fits(text string) []float64 {
 	fits := make([]float64, len(c.words))
-	for term := range wording.Terms(whole(text)) {
+	for term := range wording.Terms(wording.WholeNumbers(text)) {
 		stem := term
 		if !wording.IsNumbered(term) {
 			stem = wording.Stem(term)
@@ -115,9 +111,41 @@ func (c *choice) fits(text string) []float64 {
 // best returns the items that match the question best, in order, if the match exceeds the minimum. joined: the question
 // names several items.
 func (c *choice) best(items []item, least float64, joined bool) (best []held) {
+	all := c.hold(items)
+	c.weigh(all)
+	top := 0.0
+	for n := range all {
+		if joined || !c.elsewhere(all[n]) {
+			all[n].score = c.score(all[n])
+		}
+		top = max(top, all[n].score)
+	}
+	if top == 0 || !joined && top <= least && top < 1-nearly {
+		return nil
+	}
+	loose := 0
+	for _, h := range all {
+		if h.score < top-nearly {
+			continue
+		}
+		if best = append(best, h); !h.listed {
+			loose++
+		}
+	}
+	switch {
+	case top < 1-nearly && loose > 1: // ambiguous
+		return nil
+	case joined:
+		return c.others(all, best, least)
+	}
+	return best
+}
+
+// hold returns how well each item contains the words of the question.
+func (c *choice) hold(items []item) []held {
 	all := make([]held, len(items))
-	has, named := make([]int, len(c.words)), make([]bool, len(c.words)) // number of items, and whether a heading has the word
-	beneath, rows, columns := map[string]int{}, matches{}, matches{}
+	c.headed, c.rows, c.columns = make([]bool, len(c.words)), matches{}, matches{}
+	beneath := map[string]int{}
 	for _, it := range items {
 		beneath[it.place()]++
 	}
@@ -130,7 +158,7 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 		h.whole = slices.Clone(h.own)
 		for i, fit := range c.fits(strings.Join(append(it.heads, it.outer...), "\n")) {
 			h.whole[i] = max(h.whole[i], fit)
-			named[i] = named[i] || fit > 0
+			c.headed[i] = c.headed[i] || fit > 0
 		}
 		inNames := c.fits(it.columns)
 		for i, fit := range inNames {
@@ -138,70 +166,74 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 				h.own[i] = 0
 			}
 		}
-		columns.raise(it, inNames)
-		for i, fit := range h.whole {
-			if fit > 0 {
-				has[i]++
-			}
-		}
+		c.columns.raise(it, inNames)
+		c.rows.raise(it, h.own)
 		all[n] = h
 	}
-	for _, h := range all {
-		rows.raise(h.item, h.own)
-	}
-	total := float64(max(len(all), minItems))
-	weights, sum := make([]float64, len(c.words)), 0.0
-	for i := range weights {
-		weights[i] = math.Log(1 + (total-float64(max(has[i], 1))+0.5)/(float64(max(has[i], 1))+0.5))
-		if has[i] == 0 {
-			weights[i] *= unheld
-		}
-		sum += weights[i]
-	}
-	top := 0.0
-	for n := range all {
-		h := &all[n]
-		complete, own, other, of := true, false, false, sum
-		for i, fit := range h.whole {
-			h.score += weights[i] * fit
-			switch {
-			case fit > 0:
-			// a value without its name, as in "Kada 300"
-			case attributes[stem(c.words[i].text)] && (digits.MatchString(h.text) || strings.Contains(h.text, "@")):
-				of -= known * weights[i]
-			case named[i] && h.listed: // the question names another list
-				of += weights[i]
-			}
-			names := !attributes[stem(c.words[i].text)] && !amount(c.words[i].text)
-			complete, own = complete && fit > 0, own || h.own[i] > 0 && names
-			other = other || h.listed && (names && h.own[i] == 0 && rows[h.place()][i] >= synonymFit ||
-				fit == 0 && columns[h.place()][i] >= synonymFit)
-		}
-		h.score /= of
-		// Only its headings match, or only another row has a word in its text: the question names another item. Or its cell of the column that
-		// the question names is empty.
-		if !complete && !own || other && !joined {
-			h.score = 0
-		}
-		top = max(top, h.score)
-	}
-	if !joined && top <= least && top < 1-nearly {
-		return nil
-	}
-	for _, h := range all {
-		if h.score >= top-nearly && top > 0 {
-			best = append(best, h)
-		}
-	}
-	// the choice is ambiguous
-	if loose := slices.DeleteFunc(slices.Clone(best), func(h held) bool { return h.listed }); top < 1-nearly && len(loose) > 1 {
-		return nil
-	}
-	if !joined || len(best) == 0 {
-		return best
-	}
-	return c.others(all, best, weights, sum, least)
+	return all
 }
+
+// weigh sets the weights of the words by their rarity in the items. A word for the shop in no item has no weight: a bot's texts are the
+// shop's.
+func (c *choice) weigh(all []held) {
+	total := float64(max(len(all), minItems))
+	c.weights, c.sum = make([]float64, len(c.words)), 0
+	for i, w := range c.words {
+		has := 0
+		for _, h := range all {
+			if h.whole[i] > 0 {
+				has++
+			}
+		}
+		of := float64(max(has, 1))
+		switch c.weights[i] = math.Log(1 + (total-of+0.5)/(of+0.5)); {
+		case has == 0 && means(w.text, "shop"):
+			c.weights[i] = 0
+		case has == 0:
+			c.weights[i] *= unheld
+		}
+		c.sum += c.weights[i]
+	}
+}
+
+// score returns the share of the question's words in an item, by weight. It is 0 if the item lacks a word, and its text has no thing that
+// the question names: only its headings match.
+func (c *choice) score(h held) float64 {
+	score, of := 0.0, c.sum
+	complete, own := true, false
+	for i, w := range c.words {
+		score += c.weights[i] * h.whole[i]
+		own = own || h.own[i] > 0 && w.isThing()
+		switch {
+		case h.whole[i] > 0 || c.weights[i] == 0:
+			continue
+		case attributes[stem(w.text)] && (digits.MatchString(h.text) || strings.Contains(h.text, "@")): // "Kada 300" has no word for a price
+			of -= known * c.weights[i]
+		case c.headed[i] && h.listed: // the question names another list
+			of += c.weights[i]
+		}
+		complete = false
+	}
+	if !complete && !own {
+		return 0
+	}
+	return score / of
+}
+
+// elsewhere reports whether another row of the item's list has a thing that the question names, and the item does not. It also reports
+// whether the item's cell of the column that the question names is empty.
+func (c *choice) elsewhere(h held) bool {
+	for i, w := range c.words {
+		if h.listed && (w.isThing() && h.own[i] == 0 && c.rows[h.place()][i] >= synonymFit ||
+			h.whole[i] == 0 && c.columns[h.place()][i] >= synonymFit) {
+			return true
+		}
+	}
+	return false
+}
+
+// isThing reports whether a word is neither a word for an attribute, such as a price, nor an amount.
+func (w word) isThing() bool { return !attributes[stem(w.text)] && !amount(w.text) }
 
 // matches are the best matches of each word of a question in rows, by place.
 type matches map[string][]float64
@@ -238,7 +270,7 @@ var numerals = func() map[string]bool {
 
 // others adds further items for a question that names several. They are from the lists of the best items. For each word that the best items
 // lack, it adds those items with the word that have most of the missing words.
-func (c *choice) others(all, best []held, weights []float64, sum, least float64) []held {
+func (c *choice) others(all, best []held, least float64) []held {
 	heads := best[0].heads
 	covered, score := slices.Clone(best[0].whole), 0.0
 	gain := func(h held) (n float64) {
@@ -266,7 +298,7 @@ func (c *choice) others(all, best []held, weights []float64, sum, least float64)
 			}
 		}
 		covered[i] = max(covered[i], top)
-		score += weights[i] * covered[i] / sum
+		score += c.weights[i] * covered[i] / c.sum
 	}
 	if score <= least && score < 1-nearly {
 		return nil
@@ -282,8 +314,8 @@ func (c *choice) beside(it item, word int) bool {
 	return c.fits(cell.ReplaceAllString(it.text, "; "))[word] > 0
 }
 
-// joins matches the words and signs by which a question names several things.
-var joins = regexp.MustCompile(`[,+&/、،]|(?i)(?:^|[\s\pZ])(?:and|or|aur|ya|ane|और|या|તથા|અને|કે|व|आणि|किंवा|ও|এবং|ਅਤੇ|ਜਾਂ|` +
+// several matches the words and signs by which a question names several things.
+var several = regexp.MustCompile(`[,+&/、،]|(?i)(?:^|[\s\pZ])(?:and|or|aur|ya|ane|और|या|તથા|અને|કે|व|आणि|किंवा|ও|এবং|ਅਤੇ|ਜਾਂ|` +
 	`ଏବଂ|மற்றும்|అలాగే|మరియు|ಮತ್ತು|കൂടാതെ|اور|یا)(?:[\s\pZ]|$)`)
 
 // of adds items to the reply, each after its headings.

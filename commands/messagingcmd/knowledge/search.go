@@ -135,13 +135,15 @@ func (l *lookup) addStemmed(word int, term string, fit float64) {
 func (s *Store) words(ctx context.Context, bot int64, question string) (words []word, total int64, err error) {
 	const last = string(utf8.MaxRune)
 	var asked lookup
+	var texts []string
 	worded := false // the question has words, perhaps only stop words, so a model may find passages
 	for text := range wording.Terms(question) {
-		n := len(words)
 		worded = worded || !empty[text]
-		if empty[text] || wording.IsStop(text) || n == maxWords || slices.ContainsFunc(words, func(w word) bool { return w.text == text }) {
-			continue
+		if !empty[text] && !wording.IsStop(text) && len(texts) < maxWords && !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
+	}
+	for n, text := range hours(texts) {
 		words = append(words, word{text: text})
 		asked.addStemmed(n, text, 1)
 		if !wording.IsASCII(text) { // in scripts without stemming, similar words with the same beginning match too

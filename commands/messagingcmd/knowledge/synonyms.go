@@ -62,6 +62,11 @@ func meaning(word string) (all []string) {
 	return all
 }
 
+// means reports whether a word is a listed word or one of its synonyms.
+func means(word, listed string) bool {
+	return stem(word) == stem(listed) || slices.Contains(meaning(word), listed)
+}
+
 // stem returns an English word without a common ending, so that the list does not require each form. Users never see the
 // result.
 func stem(word string) string {

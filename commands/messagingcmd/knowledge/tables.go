@@ -5,9 +5,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"bahi/domain/messaging/botsource"
+	"bahi/domain/person"
+	"bahi/domain/wording"
 )
 
 const (
@@ -43,6 +46,7 @@ func (t *tables) page(lines [][]botsource.Cell) string {
 		out = append(out, make([]string, min(blank, 1))...)
 		blank = 0
 	}
+	lines = unwrapped(lines)
 	for i, cells := range lines {
 		if len(cells) > maxColumns {
 			cells = []botsource.Cell{{Text: strings.Join(textsOf(cells), " ")}}
@@ -70,6 +74,64 @@ func (t *tables) page(lines [][]botsource.Cell) string {
 	}
 	end()
 	return strings.Join(out, "\n")
+}
+
+// maxWrapped is the maximum number of lines of a cell above the line with the other cells.
+const maxWrapped = 4
+
+// unwrapped joins the lines of first cells that extend over several lines.
+func unwrapped(lines [][]botsource.Cell) (all [][]botsource.Cell) {
+	rest := 0 // lines until the end of the table, unless a row follows
+	for _, line := range lines {
+		for n := len(all) - 1; n >= 0 && rest > 0 && len(line) > 0; n-- {
+			joined := unwrap(all[n], line)
+			if joined == nil {
+				break
+			}
+			all, line = all[:n], joined
+		}
+		if all = append(all, line); len(line) > 1 {
+			rest = maxWrapped
+		} else if len(line) == 1 {
+			rest--
+		}
+	}
+	return all
+}
+
+// unwrap returns a row of a table with the next line or the previous one of its first cell, and nil if the lines are not of one row.
+func unwrap(above, line []botsource.Cell) []botsource.Cell {
+	if min(len(above), len(line)) != 1 || len(above) == len(line) {
+		return nil
+	}
+	first, next := above[0], line[0]
+	others := append(above[1:len(above):len(above)], line[1:]...)
+	switch {
+	case max(first.To, next.To) > others[0].From:
+		return nil
+	case len(above) == 1 && next.From > first.To: // the values are beside the middle of the first cell
+		return append(above, line...)
+	case max(first.From-next.From, next.From-first.From) > 1 || !continues(first.Text, next.Text):
+		return nil
+	}
+	return append([]botsource.Cell{{Text: first.Text + " " + next.Text, From: first.From, To: max(first.To, next.To)}}, others...)
+}
+
+// continues reports whether a line of a cell continues the line above: a word without content, a comma or a bracket is at their join, or
+// the line begins with a small letter.
+func continues(above, line string) bool {
+	words, next := strings.Fields(above), strings.Fields(line)
+	last, first := words[len(words)-1], next[0]
+	begins, _ := utf8.DecodeRuneInString(above)
+	follows, _ := utf8.DecodeRuneInString(line)
+	return joins(last) || joins(first) || strings.ContainsAny(last[len(last)-1:], ",-/&(+") || strings.ContainsRune(",/&(+)", follows) ||
+		strings.Count(above, "(") > strings.Count(above, ")") || unicode.IsUpper(begins) && unicode.IsLower(follows)
+}
+
+// joins reports whether a word has no content, such as an article.
+func joins(word string) bool {
+	word = person.Folded(word)
+	return utf8.RuneCountInString(word) > 1 && (empty[word] || wording.IsStop(word))
 }
 
 // section reports whether the first line is the heading of a section within a table: rows follow it.
