@@ -179,7 +179,10 @@ func number(text string) (string, bool) {
 
 // e164 parses a text that is an E.164 number as a whole.
 func e164(text string) (string, bool) {
-	if !dialled.MatchString(text) { // the library skips unknown characters
+	switch {
+	case indian.MatchString(text): // the library takes 20 times as long
+		return "+91" + text[len(text)-10:], true
+	case !dialled.MatchString(text): // the library skips unknown characters
 		return "", false
 	}
 	n, err := phonenumbers.Parse(text, home)
@@ -195,4 +198,5 @@ func e164(text string) (string, bool) {
 var (
 	dialled = regexp.MustCompile(`^\+?[0-9]+$`)
 	mobile  = regexp.MustCompile(`^0?[6-9][0-9]{9}$`) // in India, used or unused
+	indian  = regexp.MustCompile(`^(\+91)?[6-9][0-9]{9}$`)
 )

@@ -1,6 +1,8 @@
 package person_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"regexp"
 	"strconv"
@@ -8,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/nyaruka/phonenumbers"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -88,6 +91,22 @@ func TestARuleAppliedToItsResultGivesTheSame(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestIndianMobileNumbersAreParsedAsByTheLibrary(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(35, 0))
+	for range 2000 {
+		national := fmt.Sprint(6_000_000_000 + random.Int64N(4_000_000_000))
+		for _, text := range []string{national, "+91" + national} {
+			n, err := phonenumbers.Parse(text, "IN")
+			require.NoError(t, err)
+			got, err := person.Phone("phone", text)
+			require.NoError(t, err)
+			require.Equal(t, phonenumbers.Format(n, phonenumbers.E164), got)
+			require.Equal(t, phonenumbers.IS_POSSIBLE, phonenumbers.IsPossibleNumberWithReason(n))
+		}
 	}
 }
 
