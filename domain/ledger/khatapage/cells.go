@@ -125,6 +125,10 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 		c.opening = c.opening || openings[folded(word)] != ""
 	}
 	r.assign(l, side, &c, numbers)
+	remains := letters(c.text) == 1 && digits(c.text) < 2 || letters(c.text) == 0 && len(text) > 1
+	if c.numbers > 0 && (remains || slices.ContainsFunc(text, misread)) {
+		r.doubt(&c, "the text %q of the line %q is hard to read", c.text, c.raw)
+	}
 	return c
 }
 
@@ -255,6 +259,8 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 	if missing := slices.IndexFunc(order[2:5], func(kind string) bool { return l.named(kind) && !given[kind] }); missing >= 0 &&
 		(c.weight != nil || c.fine != nil) {
 		r.doubt(c, "the line %q has metal, and no %s", c.raw, order[2+missing])
+	} else if c.inferred && c.weight != nil && c.fine != nil && c.touch == nil {
+		r.doubt(c, "the line %q has metal, and no %s", c.raw, touchColumn)
 	}
 	c.checkMetal(r)
 }
@@ -478,6 +484,12 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 		n.thousandths = -v
 	}
 	return n, err == nil
+}
+
+// misread reports whether a word is a number with digits that were read as letters.
+func misread(text string) bool {
+	plain := confused.Replace(strings.ToLower(text))
+	return digits(text) > 0 && letters(text) > 0 && letters(plain) == 0 && strings.Trim(plain, "0123456789.,/-") == ""
 }
 
 // confused replaces letters of all three scripts by the digits that are often misread as these letters.

@@ -57,7 +57,7 @@ func dateOf(text string) (d day, formed bool) {
 	text = strings.Trim(text, ".,;:|'\"()")
 	if 2*digits(text) >= len([]rune(text))/2 && strings.ContainsAny(text, "/-.") && !slices.ContainsFunc(part.FindAllString(text, -1),
 		func(p string) bool { return monthOf(p) > 0 }) {
-		text = confused.Replace(text)
+		text = confused.Replace(strings.ToLower(text))
 	}
 	var numbers []string
 	between, end := "", 0

@@ -248,6 +248,27 @@ func TestADateIsReadOrNull(t *testing.T) {
 	}
 }
 
+func TestRemainsOfATextAreDoubted(t *testing.T) {
+	t.Parallel()
+	for line, date := range map[string]string{
+		"02/06/2025 2S5 payal    1,250.00":             "2025-06-02",
+		"02/06/2025 રપ5 પાયલ    608.19   80   486.552": "2025-06-02",
+		"d   1,250.00":                          "2025-06-01",
+		"2025 3    761.5   92.5   704.388":      "2025-06-01",
+		"02/06/2025 payal    585        438.75": "2025-06-02",
+	} {
+		got := khatapage.Read([]khatapage.Page{written("Khata 2025\n01/06/2025 22k payal    500   80   400\n" + line)},
+			khatapage.Options{Today: today})
+		require.Len(t, got.Entries, 2, line)
+		require.True(t, sure(got.Entries[0]), line)
+		require.False(t, sure(got.Entries[1]), "%s: %v", line, got)
+		require.NotEmpty(t, got.Warnings, line)
+		require.Equal(t, date, value(got.Entries[1].Date).String(), line)
+	}
+	got := khatapage.Read([]khatapage.Page{written("Khata 2025\n6/S payal    500   80   400")}, khatapage.Options{Today: today})
+	require.Equal(t, "2025-05-06", value(got.Entries[0].Date).String())
+}
+
 func TestASideWhoseNameIsUnreadIsTheOther(t *testing.T) {
 	t.Parallel()
 	for _, names := range []string{"STAT                          OUT", "IN                            STAT"} {
