@@ -23,17 +23,23 @@ func TestRowsKeepTheNamesOfTheirColumns(t *testing.T) {
 		"          Open      Close\nMon       10        8\nSat       11": "Mon: Open: 10; Close: 8\nSat: Open: 11",
 		"No table.\nWords only.": "No table.\nWords only.",
 		// first cells of several lines, with the values at their top, middle and bottom
-		"Item                 Charge   Days\nSilver payal with    120      3\nghungroo bells\nPlain kada           300      5\n": "Item: Silver " +
+		"Item                 Charge   Days\nSilver payal with    120      3\nghungroo bells\n" +
+			"Plain kada           300      5\n": "Item: Silver " +
 			"payal with ghungroo bells; Charge: 120; Days: 3\nItem: Plain kada; Charge: 300; Days: 5\n",
-		"Item                 Charge   Days\nSilver payal\nwith ghungroo        120      3\nbells\nPlain kada           300      5\n": "Item: Silver " +
+		"Item                 Charge   Days\nSilver payal\nwith ghungroo        120      3\nbells\n" +
+			"Plain kada           300      5\n": "Item: Silver " +
 			"payal with ghungroo bells; Charge: 120; Days: 3\nItem: Plain kada; Charge: 300; Days: 5\n",
-		"Item                 Charge   Days\nMeenakari jhumka\n                     450      3\nPlain kada           300      5\n": "Item: Meenakari " +
+		"Item                 Charge   Days\nMeenakari jhumka\n                     450      3\n" +
+			"Plain kada           300      5\n": "Item: Meenakari " +
 			"jhumka; Charge: 450; Days: 3\nItem: Plain kada; Charge: 300; Days: 5\n",
-		"Item                 Charge   Days\nSilver payal\nwith bells\nand hook             120      3\n\nPlain kada           300      5\n": "Item: Silver " +
+		"Item                 Charge   Days\nSilver payal\nwith bells\nand hook             120      3\n\n" +
+			"Plain kada           300      5\n": "Item: Silver " +
 			"payal with bells and hook; Charge: 120; Days: 3\nItem: Plain kada; Charge: 300; Days: 5\n",
-		"वस्तु                 मजूरी   दिन\nघुंघरू वाली चाँदी की      120    3\nपायल\nसादा कड़ा             300    5": "वस्तु: घुंघरू वाली चाँदी की पायल; " +
+		"वस्तु                 मजूरी   दिन\nघुंघरू वाली चाँदी की      120    3\nपायल\n" +
+			"सादा कड़ा             300    5": "वस्तु: घुंघरू वाली चाँदी की पायल; " +
 			"मजूरी: 120; दिन: 3\nवस्तु: सादा कड़ा; मजूरी: 300; दिन: 5",
-		"વસ્તુ              મજૂરી   દિવસ\nમોતી અને નાની ચેન\nવાળી નથ            95    2\nસાદું કડું            300   5": "વસ્તુ: મોતી અને નાની ચેન વાળી નથ; " +
+		"વસ્તુ              મજૂરી   દિવસ\nમોતી અને નાની ચેન\nવાળી નથ            95    2\n" +
+			"સાદું કડું            300   5": "વસ્તુ: મોતી અને નાની ચેન વાળી નથ; " +
 			"મજૂરી: 95; દિવસ: 2\nવસ્તુ: સાદું કડું; મજૂરી: 300; દિવસ: 5",
 		"Making charges\nitem      charge\nkada      300\nnath      95\nall prices include tax and the cost of the box\n": "Making charges\n" +
 			"item: kada; charge: 300\nitem: nath; charge: 95\nall prices include tax and the cost of the box\n",
