@@ -44,12 +44,16 @@ func (r *Routes) OrderDrafts() {
 		func(ctx context.Context, in *struct {
 			SomePage
 			ledgerview.DraftFilter
-		}) (*api.Array[ledgerview.OrderDraft], error) {
+		}) (answer *api.Array[ledgerview.OrderDraft], err error) {
 			page, err := in.get()
 			if err != nil {
 				return nil, err
 			}
-			return api.Listed(r.Views.OrderDrafts(ctx, api.At(ctx), workspace(ctx), r.Zone, page, in.DraftFilter))
+			err = in.inTurn(ctx, func() (err error) {
+				answer, err = api.Listed(r.Views.OrderDrafts(ctx, api.At(ctx), workspace(ctx), r.Zone, page, in.DraftFilter))
+				return err
+			})
+			return answer, err
 		})
 	api.Handle(r.API, draftOp("get-order-draft", "GET", "/{draft_id}", "Read an order draft with its entries"),
 		func(ctx context.Context, in *ByDraft) (*api.Tagged[ledgerview.OrderDraft], error) {
