@@ -18,7 +18,9 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	row := apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],`+
 		`"out_entries":[{"amount":2},{"amount":0.25}]}`)
 	because := clerk.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4")
-	a := because.POST(apptest.At(account, row.ID, "/reverse"), nil).Status(201)
+	because.POST(apptest.At(account, row.ID, "/reverse"), `{"date":"2025-02-01"}`).Status(422)
+	require.Equal(t, `"0"`, clerk.GET(apptest.At(account, row.ID)).Header("ETag"), "a refused reversal changes no row")
+	a := because.With("If-Match", `"0"`).POST(apptest.At(account, row.ID, "/reverse"), nil).Status(201)
 	var back apptest.BankRow
 	a.JSON(&back)
 	a.Body(fmt.Sprintf(`{"id":%d,"date":%q,"in_entries":[{"amount":2},{"amount":0.25}],"out_entries":[{"description":"sale",`+
@@ -26,6 +28,7 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 		back.ID, today, row.ID))
 	require.Equal(t, `"0"`, a.Header("ETag"))
 
+	require.Equal(t, `"1"`, clerk.GET(apptest.At(account, row.ID)).Contains(`"reversed_by"`).Header("ETag"))
 	clerk.GET(apptest.At(account, back.ID)).Status(200).JSON(&back)
 	require.Equal(t, "0", back.Balance.String())
 	require.Equal(t, row.ID, back.Reverses)
