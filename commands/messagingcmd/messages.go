@@ -33,6 +33,8 @@ type MessageIndex interface {
 	Signing(ctx context.Context, sender string) ([]int64, error)
 	// Unconfirmed returns the first channels with a sender or an app that is not verified.
 	Unconfirmed(ctx context.Context, sender, app string) ([]int64, error)
+	// AnyChat reports whether the deployment has a channel of the chat network.
+	AnyChat(ctx context.Context) (bool, error)
 	// OfAccount returns the channels of an account at the chat network.
 	OfAccount(ctx context.Context, account string) ([]int64, error)
 	// WithAppSecret returns at most the given number of channels of the deployment with a secret of a chat network.

@@ -77,6 +77,9 @@ func (f *Messages) Unconfirmed(ctx context.Context, sender, app string) ([]int64
 	return f.Known.Unconfirmed(ctx, sender, app)
 }
 
+// AnyChat reports whether the deployment has a channel of the chat network.
+func (f *Messages) AnyChat(ctx context.Context) (bool, error) { return f.Known.AnyChat(ctx) }
+
 // Together reports whether two channels belong to one workspace.
 func (f *Messages) Together(ctx context.Context, one, other int64) (bool, error) {
 	a, err := f.atHand(ctx, one)

@@ -87,6 +87,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	with.Outside.SocialSecrets = []string{"app-secret-for-tests", "next"}
 	o := apptest.StartAs(t, with)
 	c, stranger, out := agent(o, apptest.Home), agent(o, apptest.OtherWorkspace), o.Anonymous()
+	out.GET(social + "?crc_token=abc").Status(403) // no channel
 	mine := channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	channelOf(t, stranger, `{"name":"Theirs","type":"chat","settings":{"senderId":"PN2","appSecret":"their-secret"}}`)
 

@@ -67,6 +67,8 @@ type ChannelSecrets interface {
 	SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (id int64, guarded bool, err error)
 	// SignedBy returns the first channels with the secret that signed a call. It tries the secrets of at most the given number of channels.
 	SignedBy(ctx context.Context, tried int, signed func(secret string) bool) ([]int64, error)
+	// AnyChat reports whether the deployment has a channel of the chat network.
+	AnyChat(ctx context.Context) (bool, error)
 	// Together reports whether two channels are of one workspace.
 	Together(ctx context.Context, one, other int64) (bool, error)
 	// HookToken returns the token that telegram sends with the updates of a channel; "" for a channel of another network.
@@ -163,10 +165,17 @@ const (
 
 var errHandshake = fault.New(fault.Forbidden, "The verify token is missing or wrong")
 
-// greetSocial returns the challenge of a handshake with the right token.
+// greetSocial returns the challenge of a handshake with the right token. It signs tokens only if the deployment has a sender.
 func (k *Conversations) greetSocial(r *http.Request) (answer, contentType string, err error) {
 	q := r.URL.Query()
 	if token := q.Get("crc_token"); token != "" && len(k.Social) > 0 {
+		exists, err := k.AnyChat(r.Context())
+		switch {
+		case err != nil:
+			return "", "", err
+		case !exists && k.Own == "":
+			return "", "", errHandshake
+		}
 		return signedToken(k.Social[0], token)
 	}
 	if q.Get("hub.mode") != "subscribe" || !same(q.Get("hub.verify_token"), k.Verify) {

@@ -125,6 +125,14 @@ func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, e
 	})
 }
 
+// AnyChat reports whether the deployment has a channel of the chat network. The result is not stale.
+func (v *Views) AnyChat(ctx context.Context) (bool, error) {
+	return readmodels.Complete(func(at *readmodels.At) (bool, error) {
+		return readmodels.Row(ctx, v.Reader.From(at, "channels"), nil, pgx.RowTo[bool],
+			`select exists (select from channels.channel where type = 'chat')`)
+	})
+}
+
 // WithAppSecret lists at most the given number of channels of the deployment with a secret of a chat network.
 func (v *Views) WithAppSecret(ctx context.Context, most int) ([]int64, error) {
 	return readmodels.Rows(ctx, v.Reader.From(nil, "channels"), pgx.RowTo[int64], `select id from channels.channel where type = 'chat'
