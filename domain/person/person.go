@@ -177,8 +177,9 @@ func number(text string) (string, bool) {
 	return found, ok && again == found
 }
 
-// e164 parses a text that is an E.164 number as a whole.
+// e164 parses a text that is an E.164 number as a whole. It drops the former mobile digit of Mexico.
 func e164(text string) (string, bool) {
+	text = mexican.ReplaceAllString(text, "+52$1")
 	switch {
 	case indian.MatchString(text): // the library takes 20 times as long
 		return "+91" + text[len(text)-10:], true
@@ -197,6 +198,7 @@ func e164(text string) (string, bool) {
 
 var (
 	dialled = regexp.MustCompile(`^\+?[0-9]+$`)
+	mexican = regexp.MustCompile(`^\+521([0-9]{10})$`)
 	mobile  = regexp.MustCompile(`^0?[6-9][0-9]{9}$`) // in India, used or unused
 	indian  = regexp.MustCompile(`^(\+91)?[6-9][0-9]{9}$`)
 )

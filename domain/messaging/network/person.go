@@ -33,11 +33,6 @@ func Spelling(phone string) (one string, respelt bool) {
 // Phone returns the phone in a network's id of a person, in E.164 without its plus sign, or "".
 func Phone(id string) string {
 	phone, err := person.ParseE164("from", id)
-	if err != nil && id != "" {
-		if one, _ := Spelling(id); one != id {
-			phone, err = person.ParseE164("from", one)
-		}
-	}
 	if err != nil {
 		return ""
 	}
