@@ -13,6 +13,7 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/khatapages"
+	"bahi/internal/test/llmtest"
 	"bahi/reactors/ledgerreact"
 )
 
@@ -303,4 +304,13 @@ func TestShippedPageIsRead(t *testing.T) {
 	scan(t, clerk, "/khata-upload", file).Status(200).JSON(&read)
 	require.Equal(t, "tesseract", read.Engine)
 	require.Len(t, read.Entries, len(rows))
+
+	// A model that saw the page and added nothing is not its engine.
+	model := llmtest.New(t, llmtest.Says(`{"entries":[]}`))
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.ModelURL, with.Outside.VisionModel = model.URL, "m"
+	o := apptest.StartAs(t, with)
+	scan(t, o.Clerk(o.Home), "/khata-upload-v2", file).Status(200).JSON(&read)
+	require.Equal(t, "tesseract", read.Engine)
+	require.Len(t, model.Asked(), 1)
 }

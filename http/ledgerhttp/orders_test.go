@@ -100,6 +100,12 @@ func TestAnOrderIsAddedChangedAndDelivered(t *testing.T) {
 	require.Contains(t, edited.Text, `"pending_weight":4.5`)
 }
 
+func TestAnUnknownIDIsToldBesideOtherFaults(t *testing.T) {
+	t.Parallel()
+	apptest.Clerk(t).POST("/client-order", `{"client_id":999999999,"date":"2299-01-01","items":[{"item_name":"","weight":-1}]}`).Status(422).
+		Contains(`"field":"client_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`)
+}
+
 func TestOrdersAreListedByPageAndByClient(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

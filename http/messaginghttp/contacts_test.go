@@ -63,6 +63,29 @@ func TestAPhoneBelongsToOneContactOfAWorkspace(t *testing.T) {
 	require.Equal(t, moved.Text, again.Text)
 }
 
+func TestOddPhonesAreReadEverywhere(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, importing, visitor := agent(o, o.Home), agent(o, o.Abroad), o.Anonymous()
+	file := "name,phone\n"
+	odd := []string{
+		"\u202a+91 98123 45678\u202c", "\u200etel:+919812345679", "'9812345680", "98123.45681", "९८१२३४५६८२", "9812345683\u200b",
+		"+52 1 55 1234 5678",
+	}
+	for i, phone := range odd {
+		want := fmt.Sprint(919812345678 + i)
+		if i == len(odd)-1 {
+			want = "525512345678"
+		}
+		require.Equal(t, want, *made(t, c, fmt.Sprintf(`{"name":"Odd","phone":%q}`, phone)).Phone, "%q", phone)
+		visitor.POST("/api/v1/enquiries/verify-chat", fmt.Sprintf(`{"phone":%q}`, phone)).Status(200).
+			Contains(`"phone":"+`+want+`"`, `"is_valid":true`)
+		file += fmt.Sprintf("Odd%d,%s\n", i, phone)
+	}
+	body, kind := apptest.Form(t, "text/csv", []byte(file))
+	importing.With("Content-Type", kind).POST(contacts+"/import", body).Status(200).Contains(`"created":7,"failed":0`)
+}
+
 func TestContactsAreFound(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

@@ -225,3 +225,46 @@ func TestTelegramAndTwitter(t *testing.T) {
 	calls(t, o, fmt.Sprintf("receive-twitter/%d", dms.ID), 3)
 	require.Len(t, conversation(t, c, kiran.ID, ""), 2)
 }
+
+// Calls that a channel's own secret has signed: the odd parts cost no other. Two spellings of one number are one contact with one window.
+func TestOddCallsAndSpelledSendersOfAnOwnSecret(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	c, out := agent(o, apptest.Home), o.Anonymous()
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
+	wroteAs := func(from, id string) string {
+		return fmt.Sprintf(`{"from":%q,"id":%q,"timestamp":"%d","type":"text","text":{"body":%q}}`, from, id, time.Now().Unix(), id)
+	}
+	pairs := [][2]string{{"5215512345678", "525512345678"}, {"5511987654321", "551187654321"}, {"5491123456789", "541123456789"}}
+	bodies := []string{
+		graph("PN1", `"statuses":[{"id":"s","status":"failed","errors":{"code":1}}],"messages":[`+wroteAs("919812345601", "a")+`]`),
+		graph("PN1", `"messages":[{"from":"91","id":"q","type":"text","text":"str"},`+wroteAs("919812345602", "b")+`]`),
+		strings.Replace(graph("PN1", `"messages":[`+wroteAs("919812345603", "c")+`]`), `"entry":[`,
+			`"entry":["odd",{"changes":[{"field":7,"value":["x"]}]},`, 1),
+		`{"entry":[{"changes":[{"value":["x"]}]}]}`, `no JSON`,
+		graph("PN1", `"messages":[`+strings.Replace(wroteAs("919812345604", "g"), `{`, `{"group_id":"G1",`, 1)+`]`),
+	}
+	for i, pair := range pairs {
+		bodies = append(bodies, graph("PN1", `"messages":[`+wroteAs(pair[0], fmt.Sprint("long", i))+`,`+wroteAs(pair[1], fmt.Sprint("short", i))+`]`))
+	}
+	for _, body := range bodies {
+		signed(out, "own-secret", body).POST(social, body).Status(200)
+	}
+	reasons := 0
+	for _, call := range calls(t, o, "receive-social", len(bodies)) {
+		if call.Reason != nil && *call.Reason == "group" {
+			require.Equal(t, "ignored", call.Verdict)
+			reasons++
+		}
+	}
+	require.Equal(t, 1, reasons)
+	for _, phone := range []string{"919812345601", "919812345602", "919812345603"} {
+		appears(t, c, phone)
+	}
+	require.Len(t, people(t, c, "?limit=100"), 3+len(pairs), "a group has no contact")
+	for _, pair := range pairs {
+		for _, to := range pair {
+			c.POST("/api/chat/send", text(to, sales.ID)).Status(200)
+		}
+	}
+}
