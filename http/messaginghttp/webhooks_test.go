@@ -245,7 +245,8 @@ func TestOddCallsAndSpelledSendersOfAnOwnSecret(t *testing.T) {
 		graph("PN1", `"messages":[`+strings.Replace(wroteAs("919812345604", "g"), `{`, `{"group_id":"G1",`, 1)+`]`),
 	}
 	for i, pair := range pairs {
-		bodies = append(bodies, graph("PN1", `"messages":[`+wroteAs(pair[0], fmt.Sprint("long", i))+`,`+wroteAs(pair[1], fmt.Sprint("short", i))+`]`))
+		long, short := wroteAs(pair[0], fmt.Sprint("long", i)), wroteAs(pair[1], fmt.Sprint("short", i))
+		bodies = append(bodies, graph("PN1", `"messages":[`+long+`,`+short+`]`))
 	}
 	for _, body := range bodies {
 		signed(out, "own-secret", body).POST(social, body).Status(200)
