@@ -166,10 +166,13 @@ func cellsOf(line string) (all []botsource.Cell) {
 	return all
 }
 
+// answered finds a value after a colon.
+var answered = regexp.MustCompile(`:\s*\S`)
+
 // titled reports whether a table's first row has column names: it has no value.
 func titled(table [][]botsource.Cell) bool {
 	for _, f := range table[0] {
-		if digits.MatchString(undated.ReplaceAllString(f.Text, "")) || strings.ContainsAny(f.Text, ":₹$") {
+		if digits.MatchString(undated.ReplaceAllString(f.Text, "")) || answered.MatchString(f.Text) {
 			return false
 		}
 	}

@@ -22,6 +22,9 @@ func TestRowsKeepTheNamesOfTheirColumns(t *testing.T) {
 		"Item      Price\nAnklets\nPlain     400\nRings\nPlain     150":  "\nAnklets\nItem: Plain; Price: 400\n\nRings\nItem: Plain; Price: 150",
 		"          Open      Close\nMon       10        8\nSat       11": "Mon: Open: 10; Close: 8\nSat: Open: 11",
 		"No table.\nWords only.": "No table.\nWords only.",
+		"Item      Making ₹    Polish ₹\nNath      95          99\nKada      300": "Item: Nath; Making ₹: 95; Polish ₹: 99\n" +
+			"Item: Kada; Making ₹: 300",
+		"Item:     Making ($):   Days:\nNath      95            2\n": "Item: Nath; Making ($): 95; Days: 2\n",
 		// first cells of several lines, with the values at their top, middle and bottom
 		"Item                 Charge   Days\nSilver payal with    120      3\nghungroo bells\n" +
 			"Plain kada           300      5\n": "Item: Silver " +
