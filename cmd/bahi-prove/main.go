@@ -113,7 +113,10 @@ func (h *histories) check(recorded history.History, path string) bool {
 	for _, a := range checked.Anomalies {
 		fmt.Printf("  REFUSED, seed %d, %s: %s\n", recorded.Settings.Seed, path, a)
 	}
-	return len(checked.Anomalies) == 0
+	if checked.Parts == 0 {
+		fmt.Printf("  REFUSED, seed %d: it shows nothing, because no call reached the server\n", recorded.Settings.Seed)
+	}
+	return checked.Parts > 0 && len(checked.Anomalies) == 0
 }
 
 func (h *histories) verdict(all, refused int) error {
