@@ -64,6 +64,7 @@ var spanning = map[string]string{
 	"messaging.ChannelKeyed":  "it is for a visitor, who has the key of a page's widget",
 	"messaging.OfAccount":     "it is for the system, which records the statuses of an account's templates",
 	"messaging.Signing":       "it is for the system, which looks for the secret that has signed a call",
+	"messaging.AnyChat":       "it is for the system, which answers a check of the deployment's webhook",
 	"messaging.WithAppSecret": "it is for the system, which looks for the secret that has signed a call without a channel",
 	"messaging.Unconfirmed":   "it is for the system, which holds calls for channels without a sender",
 	"messaging.Hooked":        "it is for the system, which registers webhooks with networks",

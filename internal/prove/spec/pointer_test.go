@@ -7,7 +7,7 @@ var PointerDescribes = map[string][]string{
 	"projections/session.go":    {"own", "apply"},
 	"projections/generation.go": {"checkpoint"},
 	"projections/takeover.go":   {"swap", "move", "retire"},
-	"projections/tend.go":       {"keep"},
+	"projections/maintain.go":   {"keep"},
 	"projections/operate.go":    {"Rollback", "keptUpTo"},
 	"projections/registry.go":   {"begin"},
 }
