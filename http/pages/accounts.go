@@ -207,7 +207,6 @@ func confirmationResource() *resource {
 	return &resource{
 		base: Path, word: "confirmations", title: "Confirmations", about: "Parties are asked whether they agree with their balances.",
 		list: "list-confirmations", get: "get-confirmation", columns: []string{"id", "as_of", "kind", "counts"},
-		cells: "confirmations",
 		actions: []action{{
 			operation: "request-confirmations", button: "Ask parties", did: "sent", fields: []string{"kind", "as_of", "channelId", "templateId"},
 			about: "Each party with a phone that has consented gets a message with its balances and a link to its statement.",
