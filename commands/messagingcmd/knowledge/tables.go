@@ -105,7 +105,7 @@ func unwrap(above, line []botsource.Cell) []botsource.Cell {
 		return nil
 	}
 	first, next := above[0], line[0]
-	others := append(above[1:len(above):len(above)], line[1:]...)
+	others := slices.Concat(above[1:], line[1:])
 	switch {
 	case max(first.To, next.To) > others[0].From:
 		return nil
