@@ -232,7 +232,7 @@ var messageFolders = []string{
 	"domain/messaging/campaign", "domain/messaging/message", "commands/messagingcmd",
 }
 
-// messages returns the messages of faults and warnings of the folders. {} stands for a value in them.
+// messages returns the texts of faults and warnings in the source folders, with {} in place of each value.
 func messages(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
