@@ -31,7 +31,7 @@ func TestTheGreatestRequestsAreStoredOrRefused(t *testing.T) {
 // storesTheGreatestBulk posts 1,000 rows with descriptions of 500 characters, as many of three bytes as fit.
 func storesTheGreatestBulk(t *testing.T, o *apptest.Server) {
 	t.Helper()
-	clerk := o.Clerk(o.Home).With("Bahi-Reason", url.PathEscape(strings.Repeat("क", 500)))
+	clerk := o.Clerk(o.Home).With("Bahi-Reason", url.PathEscape(strings.Repeat("🪙", 500)))
 	account := apptest.Open(clerk, "HDFC")
 	described := func(i, wide int) string {
 		if i < wide {
@@ -51,9 +51,9 @@ func storesTheGreatestBulk(t *testing.T, o *apptest.Server) {
 		return clerk.With("Bahi-Dry-Run", "true").POST(path, bulk(wide)).Response.StatusCode == http.StatusUnprocessableEntity
 	})
 	require.Greater(t, first, 1, "1,000 rows with the longest descriptions of one byte per character fit")
-	require.LessOrEqual(t, first, 1000, "with three bytes per character they exceed an append")
+	require.LessOrEqual(t, first, 1000, "with three bytes per character they exceed a transaction")
 	head := o.Head()
-	clerk.POST(path, bulk(first)).Problem(422, "Validation error", "rows", "more than 1,000,000 bytes together: send fewer at once")
+	clerk.POST(path, bulk(first)).Problem(422, "Validation error", "rows", "more than 4,000,000 bytes together: send fewer at once")
 	require.Equal(t, head, o.Head(), "nothing is written")
 	keyed := clerk.With("Idempotency-Key", strings.Repeat("k", 255))
 	for _, replayed := range []string{"", "true"} {

@@ -45,12 +45,12 @@ func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("rows[%d].%s", i, f.Field), Message: f.Message})
 		}
 		rows[i] = row
-		bytes += size(row.In, row.Out, row.Warnings)
+		bytes += row.Bytes()
 	}
 	switch {
 	case len(wrong) > 0:
 		return nil, fault.Fields(wrong...)
-	case bytes > maxBytes:
+	case bytes > MaxBytes:
 		return nil, errTooLarge
 	}
 	return rows, refused(rows, s)

@@ -119,9 +119,9 @@ func (c ReverseRows) Decide(s PostingContext) ([]RowAdded, error) {
 			return nil, fmt.Errorf("mirror row %d: %w", row.ID, err)
 		}
 		added[i] = RowAdded{Account: row.Account, Date: date, In: in, Out: out, Reverses: row.ID}
-		bytes += size(in, out, "")
+		bytes += added[i].Bytes()
 	}
-	if bytes > maxBytes {
+	if bytes > MaxBytes {
 		return nil, errTooLarge
 	}
 	return added, s.CheckDates(date)

@@ -128,24 +128,29 @@ func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field)
 	if len(entries) == 0 && r.In.IsZero() && r.Out.IsZero() {
 		wrong = append(wrong, fault.Field{Field: "in_entries", Message: "at least one entry is needed, on either side"})
 	}
-	if size(r.In, r.Out, r.Warnings) > maxBytes {
+	if len(r.In.text)+len(r.Out.text)+len(r.Warnings)+metaBytes > maxBytes {
 		wrong = append(wrong, fault.Field{Field: "in_entries", Message: "both sides together have more than 1,000,000 bytes"})
 	}
 	return append(wrong, entries...)
 }
 
-// An event has at most 1,000,000 bytes (CONTRACT.md L10). rowBytes of them are for the parts of a row besides its entries. The remaining
-// parts of the event, such as the reason, fit into the difference.
+// An event has at most 1,000,000 bytes (CONTRACT.md L10). metaBytes of them are for what is not entries or warnings: the reason has up to
+// 500 characters of four bytes.
 const (
-	maxBytes = 990_000
-	rowBytes = 200
+	metaBytes = 2_700
+	maxBytes  = 1_000_000
 )
 
-// size returns the number of bytes that the entries and warnings of a row take in an event, plus rowBytes.
-func size(in, out Side, w Warnings) int { return len(in.text) + len(out.text) + len(w) + rowBytes }
+// MaxBytes is the limit of the sum of [RowAdded.Bytes] over the rows of one transaction (CONTRACT.md R18).
+const MaxBytes = 4_000_000
 
-// errTooLarge reports rows that do not fit into one transaction.
-var errTooLarge = fault.Fields(fault.Field{Field: "rows", Message: "more than 1,000,000 bytes together: send fewer at once"})
+// Bytes returns how many bytes of a transaction the row takes at most.
+func (r RowAdded) Bytes() int { return len(r.In.text) + len(r.Out.text) + len(r.Warnings) + metaBytes }
+
+// TooLarge is the refusal of rows that do not fit into one transaction.
+const TooLarge = "more than 4,000,000 bytes together: send fewer at once"
+
+var errTooLarge = fault.Fields(fault.Field{Field: "rows", Message: TooLarge})
 
 // AddRow posts a row to an account. Its date may be at most one day after Today.
 type AddRow struct {

@@ -13,12 +13,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// most is the maximum number of entries or rows of one request (CONTRACT.md I20), and mostBytes the maximum of their bytes in the log.
-const (
-	most     = 1000
-	maxBytes = 990_000
-	rowBytes = 220
-)
+// most is the maximum number of entries or rows of one request (CONTRACT.md I20).
+const most = 1000
 
 // Asked is a requested row.
 type Asked struct {
@@ -92,15 +88,15 @@ func (c PostRows) Decide() ([]Row, error) {
 			locked = append(locked, fault.Field{Field: asked.Place("date"), Message: fmt.Sprintf("Books are locked through %s", *c.LockedThrough)})
 		}
 		rows[i] = row
-		bytes += len(row.In.JSON()) + len(row.Out.JSON()) + len(row.Warnings) + rowBytes
+		bytes += row.Bytes()
 	}
 	switch {
 	case len(wrong) > 0:
 		return nil, fault.Fields(append(wrong, locked...)...)
 	case len(locked) > 0:
 		return nil, &fault.Error{Kind: fault.Conflict, Detail: fmt.Sprintf("Books are locked through %s", *c.LockedThrough), Fields: locked}
-	case bytes > maxBytes:
-		return nil, fault.Fields(fault.Field{Field: "entries", Message: "more than 1,000,000 bytes together: send fewer at once"})
+	case bytes > book.MaxBytes:
+		return nil, fault.Fields(fault.Field{Field: "entries", Message: book.TooLarge})
 	}
 	return rows, nil
 }
