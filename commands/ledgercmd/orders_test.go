@@ -1,6 +1,7 @@
 package ledgercmd_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
+	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/order"
@@ -16,6 +18,7 @@ import (
 	"bahi/domain/ledger/takada"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
+	"bahi/eventstore"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -106,4 +109,21 @@ func TestSlipNumbersContinueThoseOfOrdersAndOtherDrafts(t *testing.T) {
 	_, err := commands.Handle(t.Context(), n.Commands, as(t), orderdraft.Kind, idText(other), orderdraft.Delete{})
 	require.NoError(t, err)
 	require.Equal(t, "42", next(draft), "a deleted draft gives its number back")
+}
+
+func TestAMessageAndThePhoneOfItsSenderAreOneTransaction(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	_, _, err := ledgercmd.ReceiveDraft(t.Context(), as(t), n.Books,
+		ledgercmd.Message{ID: "m1", From: "919812345678", User: "IN.1", Text: "payal 250 gm", At: time.Now()})
+	require.NoError(t, err)
+	more := map[string]int{}
+	for e, err := range o.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		var meta event.Meta
+		require.NoError(t, json.Unmarshal(e.Meta, &meta))
+		more[e.Type] = meta.More
+	}
+	require.Equal(t, 1, more["OrderSenderMet"], "the draft follows in the same transaction")
 }

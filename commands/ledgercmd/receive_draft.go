@@ -43,11 +43,6 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 	if out, done, err := commands.PreviousOutcome(ctx, b.Commands, req, orderdraft.Kind); done || err != nil {
 		return out.ID, subject, err
 	}
-	if m.From != "" && m.User != "" {
-		if err := meetSender(ctx, req, b, m, sender); err != nil {
-			return "", "", err
-		}
-	}
 	c := orderdraft.Receive{
 		Sender: sender, Phone: m.From, Raw: m.Text, Media: m.Media, Reply: m.From != "" && b.Commands.Now().Sub(m.At) < window,
 	}
@@ -55,23 +50,26 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 		return "", "", err
 	}
 	c.Read, c.Parser = b.read(ctx, m)
-	if len(c.Read.Entries) > 0 {
-		if c.First, err = b.Commands.Numbers(ctx, orderdraft.Entries, int64(len(c.Read.Entries))); err != nil {
+	if entries := int64(len(c.Read.Entries)); entries > 0 {
+		if c.First, err = b.Commands.Numbers(ctx, orderdraft.Entries, entries); err != nil {
 			return "", "", err
 		}
 	}
-	out, err := commands.Create(ctx, b.Commands, req, orderdraft.Kind, b.Commands.IDFromSeries(orderdraft.Kind.Category(), 1), c)
-	return out.ID, subject, err
-}
-
-// meetSender records the phone of a network's user.
-func meetSender(ctx context.Context, req commands.Request, b *Books, m Message, sender string) error {
 	user, err := SenderID(ctx, b.Commands, m.User)
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	_, err = commands.Handle(ctx, b.Commands, req.FollowUp(), orderdraft.SenderKind, user, orderdraft.Meet{Sender: sender, Phone: m.From})
-	return err
+	out, err := commands.Do(ctx, b.Commands, req, orderdraft.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if m.From != "" && m.User != "" {
+			if _, err := commands.Decide(ctx, tx, orderdraft.SenderKind, user, orderdraft.Meet{Sender: sender, Phone: m.From}); err != nil {
+				return err
+			}
+		}
+		_, err := commands.DecideNew(ctx, tx, orderdraft.Kind, b.Commands.IDFromSeries(orderdraft.Kind.Category(), 1),
+			func(string) event.Command[orderdraft.State] { return c })
+		return err
+	})
+	return out.ID, subject, err
 }
 
 // PhoneOf returns the digits of a user's recorded phone. It returns "" if there is none or the sender was erased.
