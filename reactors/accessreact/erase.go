@@ -236,18 +236,14 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	if err != nil || !l.State.Registered {
 		return err
 	}
-	begun, err := commands.Handle(ctx, e.Commands, acting(l.Workspace), user.Kind, id.String(), user.BeginErasure{Now: e.Now()})
+	begun, of, err := e.begin(ctx, id, l.Workspace)
 	if err != nil || begun.State.Active() { // the user cancelled the deletion
-		return err
-	}
-	of, err := e.remember(ctx, id)
-	if err != nil {
 		return err
 	}
 	if err := e.shutOut(ctx, of); err != nil {
 		return err
 	}
-	if err := e.leave(ctx, begun.Position, id, of); err != nil {
+	if err := e.leave(ctx, begun.Position, id); err != nil {
 		return err
 	}
 	if err := e.wipe(ctx, of); err != nil {
@@ -260,6 +256,32 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 	return e.conclude(ctx, id, of)
+}
+
+// begin records that the erasure has begun, and releases the user's unique values, in one append.
+func (e *Eraser) begin(ctx context.Context, id, in uuid.UUID) (begun commands.Outcome[user.State], of *memory, err error) {
+	begun, err = commands.Do(ctx, e.Commands, acting(in), user.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		l, err := commands.Decide(ctx, tx, user.Kind, id.String(), user.BeginErasure{Now: e.Now()})
+		if err != nil || l.State.Active() {
+			return err
+		}
+		if of, err = e.remember(ctx, id); err != nil {
+			return err
+		}
+		return errors.Join(release(ctx, tx, claim.Email, of.emailKeys, id), release(ctx, tx, claim.Identity, of.identities, id))
+	})
+	return begun, of, err
+}
+
+// release releases the values that the user has.
+func release(ctx context.Context, tx *commands.Tx, value claims.Value, keys []string, id uuid.UUID) error {
+	for _, key := range keys {
+		// Claims belong to no workspace.
+		if _, err := commands.Decide(ctx, tx.In(uuid.Nil), value.Kind, key, claims.Release{Value: value, Holder: id.String()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wipe deletes the user's data in this node's folders.
@@ -427,21 +449,8 @@ func (e *Eraser) invited(ctx context.Context, begun event.Position, of *memory) 
 	return subjects, err
 }
 
-// leave releases the user's unique values and removes the user from every workspace.
-func (e *Eraser) leave(ctx context.Context, begun event.Position, id uuid.UUID, of *memory) error {
-	nobody := acting(uuid.Nil) // claims belong to no workspace
-	for _, key := range of.emailKeys {
-		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Email.Kind, key,
-			claims.Release{Value: claim.Email, Holder: id.String()}); err != nil {
-			return fmt.Errorf("release an address: %w", err)
-		}
-	}
-	for _, key := range of.identities {
-		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Identity.Kind, key,
-			claims.Release{Value: claim.Identity, Holder: id.String()}); err != nil {
-			return fmt.Errorf("release an identity: %w", err)
-		}
-	}
+// leave removes the user from every workspace.
+func (e *Eraser) leave(ctx context.Context, begun event.Position, id uuid.UUID) error {
 	workspaces, err := e.Views.WorkspacesOf(ctx, new(readmodels.At).After(begun), id)
 	if err != nil {
 		return err

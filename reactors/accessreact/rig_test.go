@@ -85,8 +85,8 @@ type frail struct {
 }
 
 func (f frail) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
-	for _, w := range t.Writes {
-		if err := f.faults.at("append to " + w.Stream); err != nil {
+	if len(t.Writes) > 0 {
+		if err := f.faults.at("append to " + t.Writes[0].Stream); err != nil {
 			return eventstore.Appended{}, err
 		}
 	}
