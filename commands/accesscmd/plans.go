@@ -1,8 +1,8 @@
 package accesscmd
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -11,8 +11,6 @@ import (
 	"bahi/domain/access/plan"
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
-	"bahi/domain/event"
-	"bahi/domain/fault"
 )
 
 // Paid is a billing provider's report about a customer.
@@ -39,36 +37,27 @@ func ReportPlan(ctx context.Context, h *commands.Handler, p Paid) (of uuid.UUID,
 		return of, err
 	}
 	c := plan.Report{CustomerKey: key, Name: p.Name, Status: p.Status, Created: p.Created}
-	claim, err := commands.Load(ctx, h.Fresh(), plan.Customers.Kind, key)
-	if err != nil {
-		return of, err
-	}
-	known := claim.State.Holder != ""
-	if of, err = uuid.Parse(claim.State.Holder); !known {
-		of, err = uuid.Parse(p.Workspace)
-	}
-	if err != nil { // no valid workspace is named
-		return uuid.Nil, nil //nolint:nilerr // the same
-	}
-	there, err := commands.Load(ctx, h.Fresh(), workspace.Kind, of.String())
-	if err != nil || there.Revision < 0 {
-		return uuid.Nil, err
-	}
-	req := commands.Request{Actor: actor.Actor{Type: "provider", ID: "billing"}, Workspace: of}
-	before, err := commands.Load(ctx, h.Fresh(), plan.Kind, of.String())
-	switch {
-	case err != nil:
-		return uuid.Nil, err
-	case before.State.CustomerKey == key:
-		_, err = commands.Handle(ctx, h, req, plan.Kind, of.String(), c)
-	case before.Revision >= 0: // the workspace has another customer
-		return uuid.Nil, nil
-	default:
-		_, err = customers.Create(ctx, h, req, key, func(context.Context) (string, error) { return of.String(), nil },
-			func(string) event.Command[plan.State] { return c })
-		if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Code == "customer_taken" {
-			return uuid.Nil, nil
+	req := commands.Request{Actor: actor.Actor{Type: "provider", ID: "billing"}}
+	_, err = commands.Do(ctx, h, req, plan.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		of = uuid.Nil
+		claim, err := commands.Load(ctx, tx, plan.Customers.Kind, key)
+		if err != nil {
+			return err
 		}
-	}
+		named, err := uuid.Parse(cmp.Or(claim.State.Holder, p.Workspace))
+		if err != nil {
+			return nil //nolint:nilerr // no valid workspace is named
+		}
+		there, err := commands.Load(ctx, tx, workspace.Kind, named.String())
+		if err != nil || there.Revision < 0 {
+			return err
+		}
+		before, err := commands.Load(ctx, tx, plan.Kind, named.String())
+		if err != nil || before.Revision >= 0 && before.State.CustomerKey != key { // the workspace has another customer
+			return err
+		}
+		of = named
+		return customers.Decide(ctx, tx.In(named), named.String(), &key, c)
+	})
 	return of, err
 }
