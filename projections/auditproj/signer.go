@@ -78,6 +78,7 @@ type Signed struct {
 
 const (
 	signInterval = time.Second
+	fullCheck    = 10               // of so many intervals in which the log does not grow, one checks the log and the tables
 	bringIn      = 10 * time.Second // timeout for all publishers, and for reading from them
 	signerLock   = 8241007          // the advisory lock of the signing node
 )
@@ -104,12 +105,15 @@ func (s *Signer) Run(ctx context.Context) {
 	}()
 	ticker := time.NewTicker(cmp.Or(s.Every, signInterval))
 	defer ticker.Stop()
-	for {
+	for nth := 1; ; nth++ {
 		select {
 		case <-ctx.Done():
 			<-done
 			return
 		case <-ticker.C:
+		}
+		if nth%fullCheck != 0 && s.isSigned(ctx) {
+			continue
 		}
 		signed, err := s.Sign(ctx)
 		switch {
@@ -131,6 +135,20 @@ func (s *Signer) Run(ctx context.Context) {
 		}
 		brought <- *signed
 	}
+}
+
+// isSigned reports whether the newest checkpoint covers the log's newest event, as far as this process knows.
+func (s *Signer) isSigned(ctx context.Context) bool {
+	s.mu.Lock()
+	seen := s.seen
+	s.mu.Unlock()
+	if seen == nil || s.said != "" {
+		return false
+	}
+	for e, err := range s.Store.ReadAll(ctx, eventstore.End, eventstore.Backwards) {
+		return err == nil && e.Position == seen.Position && e.ID == seen.EventID
+	}
+	return false
 }
 
 // bring publishes checkpoints concurrently with the signing.
