@@ -30,7 +30,7 @@ const (
 	// pollInterval is the interval at which a process looks for due jobs that it missed, in one statement for all queues. River's own poll,
 	// one statement for each queue, runs every riverPoll intervals.
 	pollInterval = time.Second
-	riverPoll    = 10
+	riverPoll    = 60
 
 	// cooldown is the minimum interval between two fetches, and between two notifications. A job added within it waits for the poll. River's
 	// minimum delays the second of two simultaneous messages least.

@@ -142,13 +142,13 @@ func (s *Signer) isSigned(ctx context.Context) bool {
 	s.mu.Lock()
 	seen := s.seen
 	s.mu.Unlock()
-	if seen == nil || s.said != "" {
+	if s.said != "" {
 		return false
 	}
 	for e, err := range s.Store.ReadAll(ctx, eventstore.End, eventstore.Backwards) {
-		return err == nil && e.Position == seen.Position && e.ID == seen.EventID
+		return err == nil && seen != nil && e.Position == seen.Position && e.ID == seen.EventID
 	}
-	return false
+	return seen == nil
 }
 
 // bring publishes checkpoints concurrently with the signing.
