@@ -173,6 +173,13 @@ func (a *Answer) JSON(into any) *Answer {
 	return a
 }
 
+// Read returns the body of a response, in the type T.
+func Read[T any](a *Answer) (body T) {
+	a.t.Helper()
+	a.JSON(&body)
+	return body
+}
+
 // Body checks that the body is this JSON.
 func (a *Answer) Body(want string) *Answer {
 	a.t.Helper()

@@ -18,8 +18,7 @@ import (
 // Attached runs a command on the database of a served system.
 func Attached(t *testing.T, o *Server, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	cmd := Command(t, t.TempDir(), args...)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore,
+	cmd := Command(t, t.TempDir(), args...).With("DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore,
 		"BAHI_ADDR="+strings.TrimPrefix(o.URL, "http://"))
 	return Execute(t, cmd)
 }
@@ -43,8 +42,7 @@ func (o *Server) Denied(t *testing.T, why string, args ...string) {
 // on runs a command on a database, with or without a server.
 func on(t *testing.T, url string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	cmd := Command(t, t.TempDir(), args...)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+url)
+	cmd := Command(t, t.TempDir(), args...).With("DATABASE_URL=" + url)
 	return Execute(t, cmd)
 }
 

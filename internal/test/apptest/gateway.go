@@ -49,9 +49,7 @@ func (g *gatewayProcess) Connection(key string) string {
 // EventStore returns the command of a bahi that only has a log, for the journals of other systems. It runs in the test's own process.
 func EventStore(t testing.TB, data string) *Cmd {
 	t.Helper()
-	cmd := Command(t, data, "gateway")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+pgtest.Template(t, "migrated", migrations.Up), "BAHI_GATEWAY_WRITE=true")
-	return cmd
+	return Command(t, data, "gateway").With("DATABASE_URL="+pgtest.Template(t, "migrated", migrations.Up), "BAHI_GATEWAY_WRITE=true")
 }
 
 // journalVariable has the address of the server of journals for all systems of a test run; gateways: each has one in this process.

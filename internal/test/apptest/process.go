@@ -97,6 +97,12 @@ type Cmd struct {
 	Program string // the file of a process; "": the test's own process
 }
 
+// With adds settings, each name=value.
+func (c *Cmd) With(settings ...string) *Cmd {
+	c.Env = append(c.Env, settings...)
+	return c
+}
+
 // Command returns a bahi in the test's own process, with a data folder.
 func Command(t testing.TB, data string, args ...string) *Cmd {
 	t.Helper()
