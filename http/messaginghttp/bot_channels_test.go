@@ -11,14 +11,12 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/commands/messagingcmd/knowledge"
-	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
 
 func TestOnlyAMessageThatABotMayAnswerGetsAJob(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	sales := channelOf(t, c, `{"name":"Quiet","type":"chat"}`)
 	jobs := func(id string) (count int) {
 		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from river.river_job where kind = 'answer_message'
@@ -43,8 +41,7 @@ func TestOnlyAMessageThatABotMayAnswerGetsAJob(t *testing.T) {
 
 func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	telegram, page := channelOf(t, c, `{"name":"Bot","type":"telegram","apiKey":"20:k"}`), channelOf(t, c, `{"name":"Page","type":"web"}`)
 	direct, sales := channelOf(t, c, `{"name":"Direct","type":"twitter","accessToken":"t"}`), channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	b := botOf(t, c, fmt.Sprintf(`,"channelIds":[%d,%d,%d,%d]`, telegram.ID, page.ID, direct.ID, sales.ID))
@@ -77,9 +74,7 @@ func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
 
 func TestABotLooksOutForLoopsAndForWordsThatWantNoAnswer(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, c, sales := openSales(t)
 	b := botOf(t, c, fmt.Sprintf(`,"channelIds":[%d]`, sales.ID))
 	taught(t, c, b, "We are open from 11 to 4 on Sunday.")
 	const robot, person = "919811100022", "919811100023"
@@ -116,6 +111,27 @@ func TestABotLooksOutForLoopsAndForWordsThatWantNoAnswer(t *testing.T) {
 	require.Len(t, replies(t, c, who.ID, 1), 1)
 }
 
+// A process that dies leaves a running job and a lease that ends.
+func TestAnAnswerWhoseProcessDiedIsGivenAgain(t *testing.T) {
+	t.Parallel()
+	o, c, sales := openSales(t)
+	taught(t, c, botOf(t, c, fmt.Sprintf(`,"channelIds":[%d]`, sales.ID)), "We are open from 11 to 4 on Sunday.")
+	writes(t, o, sales.ID, "919811100029", "dies", "Open on Sunday?")
+	who := contactOf(t, c, "919811100029").ID
+	replies(t, c, who, 1)
+	const ofContact = ` where kind = 'answer_message' and args->>'contact' = $1::bigint::text`
+	done := func() (count int) {
+		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from river.river_job`+ofContact+` and state = 'completed'`,
+			who).Scan(&count))
+		return count
+	}
+	eventually(t, done, func(count int) bool { return count == 1 })
+	o.Sql(`insert into knowledge.lease (contact_id, holder, until) values ($1, gen_random_uuid(), now() - interval '1 second')`, who)
+	o.Sql(`update river.river_job set state = 'running', finalized_at = null, attempted_at = now() - interval '1 minute'`+ofContact, who)
+	eventually(t, done, func(count int) bool { return count == 1 })
+	require.Len(t, replies(t, c, who, 1), 1, "one answer")
+}
+
 // nothing is an embedder without a model.
 type nothing struct{}
 
@@ -125,8 +141,7 @@ func (nothing) Embed(context.Context, []string) ([][]float32, error) { return ni
 
 func TestABotsKnowledgeIsReadAgainForAnotherModel(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	b := botOf(t, c, "")
 	taught(t, c, b, "We are open from 11 to 4 on Sunday.")
 	set := func(model any) {
@@ -147,8 +162,7 @@ func TestABotsKnowledgeIsReadAgainForAnotherModel(t *testing.T) {
 
 func TestABotsReadingIsFollowedLive(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	b := botOf(t, c, "")
 	stream := c.Stream(botAt(b.ID, "/knowledge/stream"))
 	f := taught(t, c, b, "We are open from 11 to 4 on Sunday.")

@@ -41,8 +41,7 @@ func taughtAs(t *testing.T, c *apitest.Client, b messagingview.Bot, kind, conten
 	c.With("Content-Type", contentType).POST(botAt(b.ID, "/files"), string(body)).Status(201).JSON(&f)
 	require.Equal(t, "processing", f.Status)
 	return eventually(t, func() (f messagingview.BotFile) {
-		var all []messagingview.BotFile
-		c.GET(botAt(b.ID, "/files")).Status(200).JSON(&all)
+		all := apitest.Read[[]messagingview.BotFile](c.GET(botAt(b.ID, "/files")).Status(200))
 		return all[0]
 	}, func(f messagingview.BotFile) bool { return f.Status != "processing" })
 }
@@ -55,8 +54,7 @@ func writes(t *testing.T, o *apptest.Server, channel int64, from, id, text strin
 
 func contactOf(t *testing.T, c *apitest.Client, phone string) messagingview.Contact {
 	t.Helper()
-	var people []messagingview.Contact
-	c.GET(contacts + "?search=" + phone).Status(200).JSON(&people)
+	people := apitest.Read[[]messagingview.Contact](c.GET(contacts + "?search=" + phone).Status(200))
 	require.Len(t, people, 1)
 	return people[0]
 }
@@ -76,9 +74,7 @@ func replies(t *testing.T, c *apitest.Client, contact int64, n int) []messagingv
 
 func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, c, sales := openSales(t)
 	b := botOf(t, c, fmt.Sprintf(`,"channelIds":[%d]`, sales.ID))
 	faq, err := os.ReadFile("../../docs/faq.txt")
 	require.NoError(t, err)
@@ -134,8 +130,7 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 
 func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	_, c := openShared(t)
 	b := botOf(t, c, "")
 	files, urls := botAt(b.ID, "/files"), botAt(b.ID, "/urls")
 	upload := func(content string) *apitest.Answer {
@@ -148,14 +143,12 @@ func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 
 	c.POST(urls, `{"url":"https://user:secret@a.example"}`).Problem(422, "Validation error", "url",
 		"expected a web address, as in https://shop.example/faq")
-	var page messagingview.BotURL
-	c.POST(urls, `{"url":"http://127.0.0.1:9/FAQ#top"}`).Status(201).JSON(&page)
+	page := apitest.Read[messagingview.BotURL](c.POST(urls, `{"url":"http://127.0.0.1:9/FAQ#top"}`).Status(201))
 	require.Equal(t, "http://127.0.0.1:9/FAQ", page.URL)
 	again := c.POST(urls, `{"url":"HTTP://127.0.0.1:9/FAQ"}`).Problem(409, "The bot has this page already")
 	require.Contains(t, again.Text, fmt.Sprintf(`"id":%d`, page.ID))
 	page = eventually(t, func() (p messagingview.BotURL) {
-		var all []messagingview.BotURL
-		c.GET(urls).Status(200).JSON(&all)
+		all := apitest.Read[[]messagingview.BotURL](c.GET(urls).Status(200))
 		return all[0]
 	}, func(p messagingview.BotURL) bool { return p.Status == "failed" })
 	require.Equal(t, "Address not allowed", *page.Error)

@@ -41,8 +41,7 @@ func TestAUserSeesTheirOwnBotsFirst(t *testing.T) {
 
 func TestAWebhookKeepsItsSecrets(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	_, c := openShared(t)
 	b := botOf(t, c, "")
 	at := botAt(b.ID, "/webhooks")
 	made := c.POST(at, `{"name":"Stock","url":"https://shop.example/stock/{sku}","method":"POST",`+

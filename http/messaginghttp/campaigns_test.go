@@ -25,8 +25,7 @@ func campaignAt(id int64) string { return fmt.Sprintf("%s/%d", campaigns, id) }
 func templatesOf(t *testing.T, c *apitest.Client, channel string) map[string]int64 {
 	t.Helper()
 	channelOf(t, c, channel)
-	var all []messagingview.Template
-	c.GET(templates).Status(200).JSON(&all)
+	all := apitest.Read[[]messagingview.Template](c.GET(templates).Status(200))
 	ids := map[string]int64{}
 	for _, k := range all {
 		ids[k.Name] = k.ID
@@ -44,10 +43,9 @@ func consenting(t *testing.T, c *apitest.Client, name, phone string) messagingvi
 	return k
 }
 
-func campaignOf(t *testing.T, c *apitest.Client, body string, args ...any) (k messagingview.Campaign) {
+func campaignOf(t *testing.T, c *apitest.Client, body string, args ...any) messagingview.Campaign {
 	t.Helper()
-	c.POST(campaigns, fmt.Sprintf(body, args...)).Status(201).JSON(&k)
-	return k
+	return apitest.Read[messagingview.Campaign](c.POST(campaigns, fmt.Sprintf(body, args...)).Status(201))
 }
 
 // awaited reads a campaign until a condition holds.
@@ -89,8 +87,7 @@ func TestACampaignIsSentToWhoConsents(t *testing.T) {
 		`"templateParams":{"1":"A-204","2":"{{name}}"},"unknown":1}`, ready)
 	require.Equal(t, "draft", k.Status)
 	read := c.GET(campaignAt(k.ID)).Status(200)
-	var again messagingview.Campaign
-	read.JSON(&again)
+	again := apitest.Read[messagingview.Campaign](read)
 	require.Equal(t, k, again, "a read says what the write said")
 	require.Contains(t, read.Text, `"stats":{"total":0,"sent":0,"delivered":0,"read":0,"failed":0,"skipped":0}`)
 
@@ -112,8 +109,7 @@ func TestACampaignIsSentToWhoConsents(t *testing.T) {
 	}
 	require.Equal(t, unread(done.Stats), unread(told.Stats))
 
-	var said []messagingview.Message
-	c.GET(at(asha.ID) + "/messages").Status(200).JSON(&said)
+	said := apitest.Read[[]messagingview.Message](c.GET(at(asha.ID) + "/messages").Status(200))
 	require.Len(t, said, 1)
 	require.Equal(t, []string{"template", "Order A-204 is ready for Asha", fmt.Sprintf("campaign:%d", k.ID)},
 		[]string{said[0].Type, *said[0].Text, said[0].By})
@@ -149,8 +145,7 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
 	plain := templatesOf(t, c, sandbox)["plain"]
 	theirs := templatesOf(t, stranger, sandbox)["plain"]
-	var list messagingview.ContactList
-	stranger.POST(contactLists, `{"name":"Theirs"}`).Status(201).JSON(&list)
+	list := apitest.Read[messagingview.ContactList](stranger.POST(contactLists, `{"name":"Theirs"}`).Status(201))
 	for more, wrong := range map[string][2]string{
 		`"all","templateParams":{"1":"a\nb"}`: {"templateParams.1", "must have no line break, no tab and at most three blanks in a row"},
 		fmt.Sprintf(`"%d"`, list.ID):          {"audience", "expected all or the id of a contact list"},
@@ -165,8 +160,7 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 
 func TestATriggerASurveyAndADrip(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	plain := templatesOf(t, c, sandbox)["plain"]
 	asha := consenting(t, c, "Asha", "9812300001")
 	word := campaignOf(t, c, `{"name":"Prices","type":"trigger","templateId":%d,"audience":"all","trigger":{"event":"keyword",`+

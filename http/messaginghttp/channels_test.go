@@ -42,9 +42,8 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	owner, thief := agent(o, apptest.Home), agent(o, apptest.OtherWorkspace)
-	made := func(c *apitest.Client, body string) (k messagingview.Channel) {
-		c.POST(channels, body).Status(201).JSON(&k)
-		return k
+	made := func(c *apitest.Client, body string) messagingview.Channel {
+		return apitest.Read[messagingview.Channel](c.POST(channels, body).Status(201))
 	}
 	for nth, d := range []struct{ settings, kind, body, from string }{
 		{`"dialect":"envelope_v2","appName":"VictimApp","senderId":"919820000001"`, "application/json",
@@ -105,8 +104,7 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 
 func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	c.GET("/api/chat/health").Status(200)
 	made := map[string]messagingview.Channel{}
 	for _, body := range []string{
@@ -229,8 +227,7 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 
 func TestTheOutboxHasTheMessagesOfSandboxChannels(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	k := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	heard(t, o, k.ID, "919812345377", "outbox-1", time.Now())
 	c.POST("/api/chat/send", text("919812345377", k.ID)).Status(200)

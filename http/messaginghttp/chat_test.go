@@ -30,10 +30,9 @@ func text(to string, channel int64) string {
 	return fmt.Sprintf(`{"to":%q,"message":"Your order is ready","channelId":%d}`, to, channel)
 }
 
-func conversation(t *testing.T, c *apitest.Client, contact int64, query string) (all []messagingview.Message) {
+func conversation(t *testing.T, c *apitest.Client, contact int64, query string) []messagingview.Message {
 	t.Helper()
-	c.GET(fmt.Sprintf("%s/messages%s", at(contact), query)).Status(200).JSON(&all)
-	return all
+	return apitest.Read[[]messagingview.Message](c.GET(fmt.Sprintf("%s/messages%s", at(contact), query)).Status(200))
 }
 
 // untilRead waits until a number of a contact's messages are read, which the sandbox simulates.
@@ -81,8 +80,7 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	c.POST("/api/chat/send-image", fmt.Sprintf(`{"to":"919812345678","imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`,
 		sales.ID)).Status(200)
 
-	var people []messagingview.Contact
-	c.GET(contacts + "?search=919812345678").Status(200).JSON(&people)
+	people := apitest.Read[[]messagingview.Contact](c.GET(contacts + "?search=919812345678").Status(200))
 	require.Equal(t, []string{"Asha", "chat"}, []string{*people[0].Name, people[0].Source})
 	asha := people[0].ID
 	untilRead(t, c, asha, 2)
@@ -95,8 +93,7 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	require.Equal(t, []string{"Your order is ready", "https://cdn.example.org/a.jpg"}, []string{*talk[1].Text, *talk[0].MediaURL})
 	require.Equal(t, talk[1:3], conversation(t, c, asha, "?limit=2&before="+talk[0].ID))
 
-	var usage []messagingview.ChannelUsage
-	c.GET(fmt.Sprintf("/api/channels/%d/usage", sales.ID)).Status(200).JSON(&usage)
+	usage := apitest.Read[[]messagingview.ChannelUsage](c.GET(fmt.Sprintf("/api/channels/%d/usage", sales.ID)).Status(200))
 	require.NotEmpty(t, usage)
 	counted, first := int64(0), usage[0].Day
 	for _, u := range usage { // midnight may pass

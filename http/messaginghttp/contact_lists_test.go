@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
@@ -27,11 +28,9 @@ func TestContactsAreInLists(t *testing.T) {
 	require.Equal(t, []int64{retail.ID, empty.ID}, ravi.ListIDs)
 
 	// The response to a write of a contact equals the later read, and lists count their contacts.
-	var read messagingview.Contact
-	c.GET(at(ravi.ID)).Status(200).JSON(&read)
+	read := apitest.Read[messagingview.Contact](c.GET(at(ravi.ID)).Status(200))
 	require.Equal(t, ravi, read)
-	var moved messagingview.Contact
-	c.PATCH(at(asha.ID), fmt.Sprintf(`{"listIds":[%d]}`, empty.ID)).Status(200).JSON(&moved)
+	moved := apitest.Read[messagingview.Contact](c.PATCH(at(asha.ID), fmt.Sprintf(`{"listIds":[%d]}`, empty.ID)).Status(200))
 	require.Equal(t, []int64{empty.ID}, moved.ListIDs)
 	c.PATCH(at(usha.ID), `{"listIds":[]}`).Status(200)
 	again := keyed.POST(contactLists, body).Status(201)
@@ -46,8 +45,7 @@ func TestContactsAreInLists(t *testing.T) {
 		return all
 	}
 	require.Equal(t, []int64{2, 1}, counts(), "a repetition puts nobody back")
-	var found []messagingview.Contact
-	c.GET(fmt.Sprintf("%s?listId=%d&search=a", contacts, empty.ID)).Status(200).JSON(&found)
+	found := apitest.Read[[]messagingview.Contact](c.GET(fmt.Sprintf("%s?listId=%d&search=a", contacts, empty.ID)).Status(200))
 	require.Equal(t, []int64{ravi.ID, asha.ID}, []int64{found[0].ID, found[1].ID})
 	c.DELETE(at(ravi.ID)).Status(204)
 	require.Equal(t, []int64{1, 0}, counts())

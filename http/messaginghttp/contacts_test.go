@@ -23,10 +23,23 @@ func agent(o *apptest.Server, workspace string) *apitest.Client {
 	return o.Bearer(o.Key(workspace, `{"messaging":"write"}`).Key)
 }
 
-func made(t *testing.T, c *apitest.Client, body string) (k messagingview.Contact) {
+// openShared returns the shared system, and an agent of the test's own workspace there.
+func openShared(t *testing.T) (*apptest.Server, *apitest.Client) {
 	t.Helper()
-	c.POST(contacts, body).Status(201).JSON(&k)
-	return k
+	o := apptest.Share(t)
+	return o, agent(o, o.Home)
+}
+
+// openSales also returns a sandbox channel for chat.
+func openSales(t *testing.T) (o *apptest.Server, c *apitest.Client, sales messagingview.Channel) {
+	t.Helper()
+	o, c = openShared(t)
+	return o, c, channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+}
+
+func made(t *testing.T, c *apitest.Client, body string) messagingview.Contact {
+	t.Helper()
+	return apitest.Read[messagingview.Contact](c.POST(contacts, body).Status(201))
 }
 
 // forgotten waits until the keys of subjects are destroyed.
@@ -42,8 +55,7 @@ func forgotten(t *testing.T, o *apptest.Server, subjects ...string) {
 
 func TestAPhoneBelongsToOneContactOfAWorkspace(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	asha, usha := made(t, c, `{"name":"Asha","phone":"+91 98123 45678"}`), made(t, c, `{"name":"Usha"}`)
 	require.Equal(t, "919812345678", *asha.Phone)
 	taken := func(a *apitest.Answer) {
@@ -88,16 +100,14 @@ func TestOddPhonesAreReadEverywhere(t *testing.T) {
 
 func TestContactsAreFound(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	_, c := openShared(t)
 	for _, body := range []string{
 		`{"name":"Élodie Rao","phone":"+6581234567"}`, `{"name":"આશા","email":"asha@example.org","source":"social"}`,
 		`{"name":"Usha 100%","phone":"9812345678"}`,
 	} {
 		made(t, c, body)
 	}
-	var all []messagingview.Contact
-	c.GET(contacts).Status(200).JSON(&all)
+	all := apitest.Read[[]messagingview.Contact](c.GET(contacts).Status(200))
 	c.PATCH(at(all[0].ID), `{"optIn":true,"status":"pending"}`).Status(200)
 	for query, names := range map[string]string{
 		"": "Usha 100%,આશા,Élodie Rao", "limit=2": "Usha 100%,આશા", "limit=2&page=2": "Élodie Rao", "search=é": "Élodie Rao", "search=આ": "આશા",

@@ -14,7 +14,6 @@ import (
 	"bahi/commands/messagingcmd"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
-	"bahi/internal/test/apptest"
 )
 
 // dying is a network after whose response the process ends.
@@ -38,9 +37,7 @@ func (n dying) Send(ctx context.Context, a network.Account, m network.Message) (
 // never calls again, and a receipt settles the message.
 func TestAfterACrashAMessageIsLookedUpBeforeItIsSent(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, c, sales := openSales(t)
 	heard(t, o, sales.ID, "919812345671", "c1", time.Now())
 	calls := 0
 	send := func(ends bool) (commands.Outcome[message.State], error) {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -65,15 +64,9 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 		}
 		return len(shown) == 1
 	}, time.Minute, 10*time.Millisecond)
-	of, err := url.Parse(*shown[0].MediaURL)
-	require.NoError(t, err)
-	link, err := http.Get(o.URL + of.RequestURI())
-	require.NoError(t, err)
-	defer link.Body.Close() // it was read
-	got, err := io.ReadAll(link.Body)
-	require.NoError(t, err)
+	_, kind, got := fetched(t, o, *shown[0].MediaURL)
 	require.Equal(t, picture.Bytes(), got)
-	require.Equal(t, "image/png", link.Header.Get("Content-Type"))
+	require.Equal(t, "image/png", kind)
 
 	for _, m := range conversation(t, c, asha.ID, "") {
 		if m.ID == shown[0].ID {
@@ -98,10 +91,7 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 		return false
 	}, time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool {
-		again, err := http.Get(o.URL + of.RequestURI())
-		if err == nil {
-			_ = again.Body.Close()
-		}
-		return err == nil && again.StatusCode == http.StatusNotFound
+		status, _, _ := fetched(t, o, *shown[0].MediaURL)
+		return status == http.StatusNotFound
 	}, time.Minute, 10*time.Millisecond)
 }

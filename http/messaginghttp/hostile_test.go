@@ -79,8 +79,7 @@ func TestATemplatesStatusIsOfEachChannelOfItsAccount(t *testing.T) {
 	for sender, account := range map[string]string{"PN1": "ACC", "PN2": "ACC", "PN3": "OTHER"} {
 		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":%q,"accountId":%q}}`, sender, account))
 	}
-	var all []messagingview.Template
-	c.GET(templates).Status(200).JSON(&all)
+	all := apitest.Read[[]messagingview.Template](c.GET(templates).Status(200))
 	require.Equal(t, []string{"ab", "ab", "ab"}, apptest.Each(all, func(k messagingview.Template) string { return k.Name }))
 	body := `{"object":"chat_account","entry":[{"id":"ACC","changes":[{"field":"message_template_status_update","value":{"event":"PAUSED",` +
 		`"message_template_id":77}}]}]}`

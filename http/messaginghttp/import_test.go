@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -33,18 +32,16 @@ func toldOf(t *testing.T, a *apitest.Answer, want string) *apitest.Answer {
 
 func TestContactsAreImported(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	_, c := openShared(t)
 	made(t, c, `{"name":"There","phone":"919812345701"}`)
-	var list struct{ ID int64 }
-	require.NoError(t, decode(c.POST("/api/contact-lists", `{"name":"Retailers"}`).Status(201), &list))
+	list := apptest.IdOf(t, []byte(c.POST(contactLists, `{"name":"Retailers"}`).Status(201).Text))
 	bring := func(c *apitest.Client, text string) *apitest.Answer {
 		body, kind := apptest.Form(t, "text/csv", []byte(text))
 		return c.With("Content-Type", kind).POST(contacts+"/import", body)
 	}
 	file := fmt.Sprintf("Name;Mobile;E-mail;lists;opt in;opt_in_evidence\n"+
 		"Imran;+91 98123 45702;imran@example.org;%d;yes;Form 7\nAgain;919812345702;;;;\nThere too;919812345701;;;;\n;919812345703;;;;\nNo "+
-		"evidence;;x;;true;\nUnknown list;;;999999;;\nPlain;;;;;\n", list.ID)
+		"evidence;;x;;true;\nUnknown list;;;999999;;\nPlain;;;;;\n", list)
 	key := c.With("Idempotency-Key", "import")
 	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has the same phone"},` +
 		`{"row":4,"error":"phone: Another contact has this phone"},` +
@@ -52,7 +49,7 @@ func TestContactsAreImported(t *testing.T) {
 		`with optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
 	toldOf(t, bring(key, file), want)
 	imran := appears(t, c, "Imran")
-	require.Equal(t, []any{"919812345702", true, "Form 7", []int64{list.ID}},
+	require.Equal(t, []any{"919812345702", true, "Form 7", []int64{list}},
 		[]any{*imran.Phone, imran.OptIn, *imran.OptInEvidence, imran.ListIDs})
 	require.False(t, appears(t, c, "Plain").OptIn)
 	for _, text := range []string{"", "phone\n91\n", "name,name\na,b\n", "\x00"} {
@@ -71,8 +68,7 @@ func TestContactsAreImported(t *testing.T) {
 			`(\"`+strings.Repeat("a", 60)+`…\")"}]}`)
 
 	// Unread columns are reported.
-	var told spreadsheet.ImportResult
-	bring(c, "Full Name,Birthday,Whats App\nKiran,1 May,98123\n").Status(200).JSON(&told)
+	told := apitest.Read[spreadsheet.ImportResult](bring(c, "Full Name,Birthday,Whats App\nKiran,1 May,98123\n").Status(200))
 	require.Equal(t, []string{"Birthday", "Whats App"}, told.Columns.Ignored)
 	require.Equal(t, []spreadsheet.Column{{Header: "Full Name", Field: "name"}}, told.Columns.Used)
 
@@ -141,8 +137,7 @@ func TestAnImportThatIsInterruptedSaysHowFarItCameAndGoesOn(t *testing.T) {
 
 func TestNumbersOfASpreadsheetAreReadAsItShowsThem(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	_, c := openShared(t)
 	book := excelize.NewFile()
 	defer book.Close()
 	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"name", "phone", "opt in", "opt in evidence"}))
@@ -194,8 +189,7 @@ func TestContactsOfASpreadsheetAreTheOnesThatItShows(t *testing.T) {
 	body, kind := apptest.Form(t, "application/octet-stream", file.Bytes())
 	a := c.With("Content-Type", kind).POST(contacts+"/import", body)
 	toldOf(t, a, `{"success":true,"created":4,"failed":1,"errors":[{"row":9,"error":"optInEvidence: is required with optIn"}]}`)
-	var told spreadsheet.ImportResult
-	a.JSON(&told)
+	told := apitest.Read[spreadsheet.ImportResult](a)
 	require.Equal(t, []string{"hidden column E", "hidden row 5"}, told.Columns.Ignored)
 	for name, phones := range map[string][]string{"Chaitali": {"919812345711"}, "Bhargav": {"919812345712", "919812345714"}, "Indu": {""}} {
 		appears(t, c, name)
@@ -211,5 +205,3 @@ func TestContactsOfASpreadsheetAreTheOnesThatItShows(t *testing.T) {
 		require.ElementsMatch(t, phones, found, name)
 	}
 }
-
-func decode(a *apitest.Answer, into any) error { return json.Unmarshal([]byte(a.Text), into) }

@@ -66,9 +66,7 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 
 func TestAContactLearnsThePhone(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, c, sales := openSales(t)
 	for _, w := range []messagingcmd.Sender{{UserID: "IN.70", Username: "learner"}, {UserID: "IN.70", From: "919812345670"}} {
 		o.Receives(messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: "Hi"})
 	}

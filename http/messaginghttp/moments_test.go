@@ -10,15 +10,12 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/domain/messaging/network"
-	"bahi/internal/test/apptest"
 )
 
 // Calls are handled at once, in any order. A conversation has the order of their arrival.
 func TestMessagesOfOneSecondAreInTheOrderOfTheirArrival(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, c, sales := openSales(t)
 	second := time.Now().Add(-time.Hour).Truncate(time.Second)
 	for _, n := range rand.Perm(20) {
 		o.Receives(messagingcmd.InboundMessage{
@@ -40,9 +37,7 @@ func TestMessagesOfOneSecondAreInTheOrderOfTheirArrival(t *testing.T) {
 
 func TestAnEditIsReadForWordsOfConsent(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, c, sales := openSales(t)
 	heard(t, o, sales.ID, "919812345678", "w1", time.Now().Add(-time.Hour))
 	asha := appears(t, c, "919812345678").ID
 	c.PATCH(at(asha), `{"optIn":true}`).Status(200)
@@ -59,9 +54,7 @@ func TestAnEditIsReadForWordsOfConsent(t *testing.T) {
 
 func TestAReactionIsNoMessage(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, c, sales := openSales(t)
 	begin := time.Now().Add(-time.Hour)
 	heard(t, o, sales.ID, "919812345678", "w1", begin)
 	asha := appears(t, c, "919812345678").ID

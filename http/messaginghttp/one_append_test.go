@@ -8,15 +8,12 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/domain/event"
-	"bahi/internal/test/apptest"
 )
 
 // A message and its consequences are one append: the contact, its unique values, consent, a merge.
 func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, _, sales := openSales(t)
 	receive := func(text string, from messagingcmd.Sender) (types []string) {
 		out := o.Receives(messagingcmd.InboundMessage{Sender: from, Channel: sales.ID, Text: text})
 		const most = 16

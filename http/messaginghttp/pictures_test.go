@@ -44,9 +44,7 @@ func fetched(t *testing.T, o *apptest.Server, link string) (status int, kind str
 // A sent picture is re-encoded and stored with the contact's files. It is deleted with the contact.
 func TestAPictureIsSentFromAFile(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, c, sales := openSales(t)
 	channel := strconv.FormatInt(sales.ID, 10)
 	asha := made(t, c, `{"name":"Asha","phone":"9812345678"}`)
 	picture := apptest.Painted(t, color.White, 2100, 8)
@@ -78,8 +76,7 @@ func TestAPictureIsSentFromAFile(t *testing.T) {
 	all := conversation(t, c, asha.ID, "")
 	require.Len(t, all, 2)
 	require.Equal(t, []string{"out", "image", "A-204"}, []string{all[0].Direction, all[0].Type, *all[0].Text})
-	var answered messagingview.Message
-	sent.JSON(&answered)
+	answered := apitest.Read[messagingview.Message](sent)
 	require.Equal(t, all[0].ID, answered.ID)
 	for _, link := range []string{*answered.MediaURL, *all[0].MediaURL} {
 		status, kind, content := fetched(t, o, link)

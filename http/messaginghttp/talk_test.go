@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
@@ -29,13 +30,11 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	o.Receives(messagingcmd.InboundMessage{Sender: sender, Channel: bot.ID, Text: "Hi"})
 	meera := appears(t, c, "Meera")
 	send := at(asha.ID) + "/messages"
-	var all []messagingview.Template
-	c.GET(templates + "?language=en").Status(200).JSON(&all)
+	all := apitest.Read[[]messagingview.Template](c.GET(templates + "?language=en").Status(200))
 	ready := all[slices.IndexFunc(all, func(k messagingview.Template) bool { return k.Name == "order_ready" })].ID
 
 	body := fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":"A-204","2":"{{name}}"}}`, sales.ID, ready)
-	var sent messagingview.Message
-	c.POST(send, body).Status(201).JSON(&sent)
+	sent := apitest.Read[messagingview.Message](c.POST(send, body).Status(201))
 	require.Equal(t, []string{"out", "template", "Order A-204 is ready for Asha"}, []string{sent.Direction, sent.Type, *sent.Text},
 		"a template needs no window")
 	require.Contains(t, c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, sales.ID)).Status(409).Text, "reply_window_closed")
@@ -63,9 +62,7 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 
 func TestAConversationIsReadUpToAMessage(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	o, c, sales := openSales(t)
 	empty := made(t, c, `{"name":"Nobody"}`)
 	now := time.Now()
 	for i := range 3 {
@@ -87,8 +84,7 @@ func TestAConversationIsReadUpToAMessage(t *testing.T) {
 	require.Empty(t, people(t, c, "?sort=recent&limit=2&page=3"))
 	unread := func(query string) (phones []string) {
 		a := c.GET(contacts + "?unread=true" + query).Status(200)
-		var found []messagingview.Contact
-		a.JSON(&found)
+		found := apitest.Read[[]messagingview.Contact](a)
 		for _, one := range found {
 			phones = append(phones, *one.Phone)
 		}

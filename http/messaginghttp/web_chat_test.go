@@ -47,8 +47,7 @@ func begun(t *testing.T, o *apptest.Server, path string) *apitest.Client {
 
 func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	of, path, visitor := widgetOf(t, o, c, "Page")
 	early := visitor.Stream(path + "/stream") // before the visitor has a session
 	var m, same said
@@ -61,8 +60,7 @@ func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	visitor.With("Idempotency-Key", "k1").POST(path+"/messages", `{"text":"Another"}`).Problem(422,
 		"Idempotency-Key was used with another request")
 
-	var all []messagingview.Contact
-	c.GET(contacts + "?search=visitor").Status(200).JSON(&all)
+	all := apitest.Read[[]messagingview.Contact](c.GET(contacts + "?search=visitor").Status(200))
 	require.Len(t, all, 1)
 	require.Equal(t, []any{"chat", int64(1), (*string)(nil)}, []any{all[0].Source, all[0].Unread, all[0].Phone})
 	name, first := early.Next(&same)
@@ -95,15 +93,13 @@ func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	// Users' actions on a conversation apply to a visitor's conversation, too.
 	c.PATCH(at(all[0].ID), `{"status":"resolved"}`).Status(200)
 	visitor.POST(path+"/messages", `{"text":"One more thing"}`).Status(201)
-	var again messagingview.Contact
-	c.GET(at(all[0].ID)).Status(200).JSON(&again)
+	again := apitest.Read[messagingview.Contact](c.GET(at(all[0].ID)).Status(200))
 	require.Equal(t, "open", again.Status)
 }
 
 func TestABotAnswersAVisitor(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	of, path, visitor := widgetOf(t, o, c, "Page")
 	taught(t, c, botOf(t, c, fmt.Sprintf(`,"channelIds":[%d]`, of.ID)), "We are open on Sunday from 11 to 4.")
 	stream := visitor.Stream(path + "/stream")
@@ -118,8 +114,7 @@ func TestABotAnswersAVisitor(t *testing.T) {
 
 func TestAWidgetAnswersAllowedPagesAlone(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
+	o, c := openShared(t)
 	of, path, visitor := widgetOf(t, o, c, "Page")
 	head := o.Head()
 	preflight := visitor.With("Authorization", "", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,10 +63,9 @@ func calls(t *testing.T, o *apptest.Server, endpoint string, count int) (all []o
 	return all
 }
 
-func people(t *testing.T, c *apitest.Client, query string) (all []messagingview.Contact) {
+func people(t *testing.T, c *apitest.Client, query string) []messagingview.Contact {
 	t.Helper()
-	c.GET(contacts + query).Status(200).JSON(&all)
-	return all
+	return apitest.Read[[]messagingview.Contact](c.GET(contacts + query).Status(200))
 }
 
 // appears waits for the first contact that a search finds.
@@ -172,6 +172,14 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 		`"message_template_id":"sandbox.offer"}}]}]}`)
 	require.Eventually(t, func() bool { return c.GET(templates).Status(200).Header("X-Total-Count") == "3" }, time.Minute, 10*time.Millisecond)
 	untilRead(t, c, asha.ID, 1)
+
+	// A message of a group has no effect, and its sender does not become a contact.
+	post(graph("PN1", `"messages":[{"from":"919812345604","id":"wamid.g","group_id":"G1","type":"text","text":{"body":"a"}}]`))
+	require.Eventually(t, func() bool {
+		ignored := apitest.Read[[]opsview.Webhook](o.Operator().GET("/ops/webhooks?verdict=ignored&endpoint=receive-social").Status(200))
+		return slices.ContainsFunc(ignored, func(k opsview.Webhook) bool { return k.Reason != nil && *k.Reason == "group" })
+	}, time.Minute, 10*time.Millisecond)
+	require.Empty(t, people(t, c, "?search=919812345604"))
 }
 
 func TestTelegramAndTwitter(t *testing.T) {
@@ -224,48 +232,4 @@ func TestTelegramAndTwitter(t *testing.T) {
 	require.Eventually(t, func() bool { return len(conversation(t, c, kiran.ID, "")) == 2 }, time.Minute, 10*time.Millisecond)
 	calls(t, o, fmt.Sprintf("receive-twitter/%d", dms.ID), 3)
 	require.Len(t, conversation(t, c, kiran.ID, ""), 2)
-}
-
-// Calls that a channel's own secret has signed: the odd parts cost no other. Two spellings of one number are one contact with one window.
-func TestOddCallsAndSpelledSendersOfAnOwnSecret(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	c, out := agent(o, apptest.Home), o.Anonymous()
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
-	wroteAs := func(from, id string) string {
-		return fmt.Sprintf(`{"from":%q,"id":%q,"timestamp":"%d","type":"text","text":{"body":%q}}`, from, id, time.Now().Unix(), id)
-	}
-	pairs := [][2]string{{"5215512345678", "525512345678"}, {"5511987654321", "551187654321"}, {"5491123456789", "541123456789"}}
-	bodies := []string{
-		graph("PN1", `"statuses":[{"id":"s","status":"failed","errors":{"code":1}}],"messages":[`+wroteAs("919812345601", "a")+`]`),
-		graph("PN1", `"messages":[{"from":"91","id":"q","type":"text","text":"str"},`+wroteAs("919812345602", "b")+`]`),
-		strings.Replace(graph("PN1", `"messages":[`+wroteAs("919812345603", "c")+`]`), `"entry":[`,
-			`"entry":["odd",{"changes":[{"field":7,"value":["x"]}]},`, 1),
-		`{"entry":[{"changes":[{"value":["x"]}]}]}`, `no JSON`,
-		graph("PN1", `"messages":[`+strings.Replace(wroteAs("919812345604", "g"), `{`, `{"group_id":"G1",`, 1)+`]`),
-	}
-	for i, pair := range pairs {
-		long, short := wroteAs(pair[0], fmt.Sprint("long", i)), wroteAs(pair[1], fmt.Sprint("short", i))
-		bodies = append(bodies, graph("PN1", `"messages":[`+long+`,`+short+`]`))
-	}
-	for _, body := range bodies {
-		signed(out, "own-secret", body).POST(social, body).Status(200)
-	}
-	reasons := 0
-	for _, call := range calls(t, o, "receive-social", len(bodies)) {
-		if call.Reason != nil && *call.Reason == "group" {
-			require.Equal(t, "ignored", call.Verdict)
-			reasons++
-		}
-	}
-	require.Equal(t, 1, reasons)
-	for _, phone := range []string{"919812345601", "919812345602", "919812345603"} {
-		appears(t, c, phone)
-	}
-	require.Len(t, people(t, c, "?limit=100"), 3+len(pairs), "a group has no contact")
-	for _, pair := range pairs {
-		for _, to := range pair {
-			c.POST("/api/chat/send", text(to, sales.ID)).Status(200)
-		}
-	}
 }
