@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels/ledgerview"
 	"bahi/readmodels/messagingview"
@@ -218,18 +219,15 @@ func surviveConfirmation(t *testing.T, parties, kills, inDoubt int) {
 	t.Cleanup(network.Close)
 	database, data := apptest.Database(t), t.TempDir()
 	a := &asked{t: t, network: sending, database: database, command: func() *apptest.Cmd {
-		cmd := apptest.Program(t, data, "serve")
-		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "CHAT_BASE_URL="+network.URL,
+		return apptest.Program(t, data, "serve").With("DATABASE_URL="+database, "CHAT_BASE_URL="+network.URL,
 			"BAHI_FETCH_ALLOW="+strings.TrimPrefix(network.URL, "http://"), fmt.Sprintf("BAHI_CAMPAIGN_RATE=%d", inDoubt))
-		return cmd
 	}}
 	a.program = apptest.Serve(t, a.command())
 	a.program.Ready()
 	c := a.program.Client()
 	channel := apptest.IdOf(t, []byte(c.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"PN1",`+
 		`"accountId":"ACC","appSecret":"confirm-secret"}}`).Status(201).Text))
-	var templates []messagingview.Template
-	c.GET("/api/chat/templates").Status(200).JSON(&templates)
+	templates := apitest.Read[[]messagingview.Template](c.GET("/api/chat/templates").Status(200))
 	openParties(t, a.program, parties)
 	began := time.Now()
 	a.id = apptest.IdOf(t, []byte(c.POST("/books/confirmations", fmt.Sprintf(
@@ -293,8 +291,7 @@ func openParties(t *testing.T, program *apptest.Process, parties int) {
 	var opening errgroup.Group
 	opening.SetLimit(8)
 	for page := 1; (page-1)*200 < parties; page++ {
-		var contacts []messagingview.Contact
-		c.GET(fmt.Sprintf("/api/contacts?limit=200&page=%d", page)).Status(200).JSON(&contacts)
+		contacts := apitest.Read[[]messagingview.Contact](c.GET(fmt.Sprintf("/api/contacts?limit=200&page=%d", page)).Status(200))
 		for _, k := range contacts {
 			opening.Go(func() error {
 				account := apptest.IdOf(t, []byte(c.POST("/client", fmt.Sprintf(`{"name":%q}`, *k.Name)).Status(201).Text))

@@ -30,8 +30,7 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
 	serving := func() *apptest.Process {
-		cmd := apptest.Command(t, data, "serve")
-		cmd.Env = append(cmd.Env, "BAHI_DELETION_GRACE=1ms", "BAHI_ADMIN_EMAIL=office@example.org", "BAHI_LOG_LEVEL=DEBUG",
+		cmd := apptest.Command(t, data, "serve").With("BAHI_DELETION_GRACE=1ms", "BAHI_ADMIN_EMAIL=office@example.org", "BAHI_LOG_LEVEL=DEBUG",
 			"BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
 		p := apptest.Serve(t, cmd)
 		p.Ready()

@@ -24,9 +24,7 @@ type recovering struct {
 }
 
 func (r *recovering) command(args ...string) *apptest.Cmd {
-	cmd := apptest.Command(r.t, r.data, args...)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+r.database, "BAHI_READ_WAIT=200ms")
-	return cmd
+	return apptest.Command(r.t, r.data, args...).With("DATABASE_URL="+r.database, "BAHI_READ_WAIT=200ms")
 }
 
 // loseTail deletes the events after a position and cuts all connections, like a failover to a lagging replica. The tables stay.

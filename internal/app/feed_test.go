@@ -11,8 +11,6 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/feedtest"
@@ -80,39 +78,4 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	require.NoError(t, broker.JetStream().DeleteStream(t.Context(), "BAHI"))
 	require.Contains(t, o.Done(t, "feed", "replay", "--from", at), "continues at position")
 	require.Len(t, broker.Messages("BAHI", len(log)-int(parked[0].Position)), len(log)-int(parked[0].Position))
-}
-
-// The tests of Kafka's own server are in providers/feed/kafka.
-func TestKafkaGetsEveryEventOfAStreamInOrder(t *testing.T) {
-	t.Parallel()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "books.events"))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
-	with := apptest.Settings(t, apptest.Database(t))
-	with.Outside.FeedURL, with.Outside.FeedTopic = "kafka://"+cluster.ListenAddrs()[0], "books.events"
-	o := apptest.StartAs(t, with)
-	account := apptest.IdOf(t, []byte(o.Operator().POST("/bank", `{"name":"SBI"}`).Status(201).Text))
-	for range 20 {
-		o.Operator().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "1")).Status(201)
-	}
-	want, got, log := map[string][]string{}, map[string][]string{}, loggedIn(t, with.DatabaseURL)
-	for _, e := range log {
-		want[e.Stream] = append(want[e.Stream], e.ID)
-	}
-	reader, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ConsumeTopics("books.events"),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	require.NoError(t, err)
-	defer reader.Close()
-	for n := 0; n < len(log); {
-		fetched := reader.PollFetches(t.Context())
-		require.NoError(t, fetched.Err())
-		for _, r := range fetched.Records() {
-			id := r.Headers[slices.IndexFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == "ce_id" })].Value
-			if slices.ContainsFunc(log, func(e logged) bool { return e.ID == string(id) }) { // others may have been appended since
-				got[string(r.Key)] = append(got[string(r.Key)], string(id))
-				n++
-			}
-		}
-	}
-	require.Equal(t, want, got)
 }

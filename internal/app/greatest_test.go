@@ -102,8 +102,7 @@ func storesTheGreatestDraft(t *testing.T, o *apptest.Server) {
 	t.Helper()
 	source := "party: Ramesh\npayal 250 gm\n" + strings.Repeat("m", longText)
 	callGateway(t, o, "/gateway_incoming_webhook", "receive-gateway-message", source)
-	var drafts []ledgerview.OrderDraft
-	o.Operator().GET("/order-drafts").Status(200).JSON(&drafts)
+	drafts := apitest.Read[[]ledgerview.OrderDraft](o.Operator().GET("/order-drafts").Status(200))
 	require.Len(t, drafts, 1, "nothing of the refused one is stored")
 	require.Equal(t, source, *drafts[0].Raw)
 	require.Len(t, drafts[0].Entries, 1)
@@ -123,11 +122,9 @@ func storesTheGreatestChatMessage(t *testing.T, o *apptest.Server) {
 	}
 	send(said).Status(200)
 	send(said+"m").Problem(422, "Validation error", "message", "at most 4096 characters")
-	var people []messagingview.Contact
-	agent.GET("/api/contacts?search=Asha").Status(200).JSON(&people)
+	people := apitest.Read[[]messagingview.Contact](agent.GET("/api/contacts?search=Asha").Status(200))
 	require.Len(t, people, 1)
-	var talk []messagingview.Message
-	agent.GET(fmt.Sprintf("/api/contacts/%d/messages", people[0].ID)).Status(200).JSON(&talk)
+	talk := apitest.Read[[]messagingview.Message](agent.GET(fmt.Sprintf("/api/contacts/%d/messages", people[0].ID)).Status(200))
 	require.Len(t, talk, 2, "nothing of the refused ones is stored")
 	require.ElementsMatch(t, []string{heard, said}, []string{*talk[0].Text, *talk[1].Text})
 }

@@ -22,8 +22,7 @@ func TestHangingNodeLosesItsWork(t *testing.T) {
 	n := &nodes{t: t, database: database}
 	for i := range n.serving {
 		n.data[i] = t.TempDir()
-		cmd := apptest.Program(t, n.data[i], "serve", "--takeover-after", "3s")
-		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "FEED_URL="+broker.Address)
+		cmd := apptest.Program(t, n.data[i], "serve", "--takeover-after", "3s").With("DATABASE_URL="+database, "FEED_URL="+broker.Address)
 		n.serving[i] = apptest.Serve(t, cmd)
 		n.serving[i].Ready()
 	}

@@ -18,8 +18,7 @@ import (
 func TestNodeClients(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	cmd := apptest.Command(t, data, "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+apptest.Database(t), "BAHI_GATEWAY_WRITE=true")
+	cmd := apptest.Command(t, data, "serve").With("DATABASE_URL="+apptest.Database(t), "BAHI_GATEWAY_WRITE=true")
 	g := apptest.ServeGateway(t, cmd, data)
 	var member apptest.ApiKey
 	g.Client().POST("/api/v1/api-keys", `{"name":"reader","permissions":{"ledger":"read"}}`).Status(201).JSON(&member)

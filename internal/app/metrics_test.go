@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -123,7 +124,8 @@ func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
 	t.Parallel()
 	with := apptest.Settings(t, apptest.Database(t))
 	safe := t.TempDir()
-	with.AuditCopies = []string{safe, "log"}
+	var said bytes.Buffer
+	with.AuditCopies, with.Shell.Err, with.LogLevel = []string{safe, "log"}, &said, slog.LevelInfo
 	with.AuditWitness, with.AuditWitnessKey = "http://127.0.0.1:1", audittest.New(t, 0).Key.Public()
 	sys, err := with.Open(t.Context(), true)
 	require.NoError(t, err)
@@ -160,6 +162,9 @@ func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
 		"unsigned_seconds": 0, "outlet_failures_total witness": 2, "outlet_failing witness": 1, "outlet_failures_total copies-1": 1,
 		"outlet_failing copies-1": 0, "outlet_failures_total copies-2": 0, "outlet_failing copies-2": 0,
 	}, measured(t, metrics, prefix))
+
+	require.FileExists(t, filepath.Join(folder, "newest"))
+	require.Equal(t, 2, strings.Count(said.String(), "msg=checkpoint size="), "the program's log has both")
 
 	sys.Pool.Close()
 	got = measured(t, metrics, prefix)

@@ -147,8 +147,7 @@ func failOver(t *testing.T, n *nodes) {
 	require.Zero(t, l.Away.Load(), "the surviving node takes every write")
 	t.Logf("%d writes were answered, %d reads, %d of them stale", l.Answered.Load(), looking.Reads.Load(), looking.Stale.Load())
 	for _, args := range []string{"doctor books users", "audit verify --store"} { // both signed one history
-		cmd := apptest.Command(t, t.TempDir(), strings.Fields(args)...)
-		cmd.Env = append(cmd.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
+		cmd := apptest.Command(t, t.TempDir(), strings.Fields(args)...).With("DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
 		apptest.Healthy(t, cmd)
 	}
 }
@@ -162,8 +161,7 @@ func TestMissingDatabaseHostIsSkipped(t *testing.T) {
 	q.Set("port", "1,"+q.Get("port"))
 	q.Set("target_session_attrs", "read-write")
 	u.RawQuery = q.Encode()
-	cmd := apptest.Command(t, t.TempDir(), "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+u.String())
+	cmd := apptest.Command(t, t.TempDir(), "serve").With("DATABASE_URL=" + u.String())
 	p := apptest.Serve(t, cmd)
 	p.Ready()
 	p.Client().POST("/bank", `{"name":"HDFC"}`).Status(201)
