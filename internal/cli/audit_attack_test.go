@@ -96,8 +96,7 @@ func (v *victim) at(nth int) (position int64) {
 
 func (v *victim) run(args ...string) (stdout, stderr string, status int) {
 	v.t.Helper()
-	cmd := apptest.Command(v.t, v.t.TempDir(), append([]string{"audit"}, args...)...)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+	cmd := apptest.Command(v.t, v.t.TempDir(), append([]string{"audit"}, args...)...).With("DATABASE_URL=" + v.url)
 	return apptest.Execute(v.t, cmd)
 }
 
@@ -120,8 +119,7 @@ func TestStartWithoutTilesNamesTheWayOut(t *testing.T) {
 
 func (v *victim) serveUntilItEnds() (said string) {
 	v.t.Helper()
-	cmd := apptest.Command(v.t, v.t.TempDir(), "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+	cmd := apptest.Command(v.t, v.t.TempDir(), "serve").With("DATABASE_URL=" + v.url)
 	p := apptest.Launch(v.t, cmd)
 	select {
 	case <-p.Done:

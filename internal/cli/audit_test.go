@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,24 +111,4 @@ func TestOperatorsOwnKeySignsAndRotates(t *testing.T) {
 	_, by, err := o.PublicKeys().Open([]byte(newest.Note))
 	require.NoError(t, err)
 	require.Len(t, by, 2, "the checkpoint of the rotation")
-}
-
-func TestCheckpointsAreCopiedToAFolderAndToTheLog(t *testing.T) {
-	t.Parallel()
-	copies := filepath.Join(t.TempDir(), "safe")
-	cmd := apptest.Command(t, t.TempDir(), "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+apptest.Database(t), "BAHI_AUDIT_COPIES="+copies+",log")
-	p := apptest.Serve(t, cmd)
-	p.Ready()
-	p.Client().POST("/bank", `{"name":"HDFC"}`).Status(201)
-	p.Until(func(said, _ string) bool { return strings.Contains(said, "msg=checkpoint size=") })
-	p.Stop()
-	newest, err := filepath.Glob(filepath.Join(copies, "bahi-*", "newest"))
-	require.NoError(t, err)
-	require.Len(t, newest, 1)
-	text, err := os.ReadFile(newest[0])
-	require.NoError(t, err)
-	c, err := tlog.ParseCheckpoint(text)
-	require.NoError(t, err)
-	require.FileExists(t, filepath.Join(filepath.Dir(newest[0]), fmt.Sprintf("%020d", c.Size)))
 }

@@ -81,8 +81,7 @@ func nonEmptyIsRefused(t *testing.T, _ *apptest.Server, dir string) {
 	data := t.TempDir()
 	refused := func(why string, env ...string) {
 		t.Helper()
-		cmd := apptest.Command(t, data, "restore", dir)
-		cmd.Env = append(cmd.Env, env...)
+		cmd := apptest.Command(t, data, "restore", dir).With(env...)
 		_, wrong, status := apptest.Execute(t, cmd)
 		require.Equal(t, 1, status)
 		require.Contains(t, wrong, why)
@@ -150,8 +149,7 @@ func TestABackupThatIsInterruptedLeavesNothing(t *testing.T) {
 	defer conn.Close(t.Context())
 	_, err = conn.Exec(t.Context(), `begin; lock table vault.key in access exclusive mode`) // pg_dump waits for it
 	require.NoError(t, err)
-	cmd := apptest.Command(t, t.TempDir(), "backup", filepath.Join(folder, "backup"))
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
+	cmd := apptest.Command(t, t.TempDir(), "backup", filepath.Join(folder, "backup")).With("DATABASE_URL=" + database)
 	p := apptest.Launch(t, cmd)
 	require.Eventually(t, func() bool {
 		var waiting bool

@@ -109,11 +109,6 @@ func TestImportedLogServesTheSameAnswers(t *testing.T) {
 
 	out, _ = apptest.Done(t, copied, "events", "export", dir, "--append", "--with-keys")
 	require.Contains(t, out, "in 2 segments")
-	apptest.Denied(t, copied, "the archive has keys.json, which would be older than its events", "events", "export", dir, "--append")
-	apptest.Denied(t, copied, "is not empty", "events", "export", dir)
-	apptest.Denied(t, apptest.Database(t),
-		"bahi: the archive goes up to position "+strconv.FormatInt(head, 10)+", and the log ends at 0: it lost its tail", "events",
-		"export", again, "--append")
 }
 
 func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
@@ -129,8 +124,7 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 		"": "bahi: there is no master key: give the one with the id ",
 		base64.StdEncoding.EncodeToString([]byte("another key, which opens nothing")): "bahi: this is another master key: the id must be ",
 	} {
-		cmd := apptest.Command(t, data, "events", "import", dir)
-		cmd.Env = append(cmd.Env, "DATABASE_URL="+url, "BAHI_MASTER_KEY="+key)
+		cmd := apptest.Command(t, data, "events", "import", dir).With("DATABASE_URL="+url, "BAHI_MASTER_KEY="+key)
 		_, wrong, status := apptest.Execute(t, cmd)
 		require.Equal(t, 1, status)
 		require.Contains(t, wrong, why)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
@@ -15,11 +16,9 @@ func TestACampaignIsWatched(t *testing.T) {
 	o := apptest.Share(t)
 	c := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
 	c.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
-	var templates []messagingview.Template
-	c.GET("/api/chat/templates").Status(200).JSON(&templates)
+	templates := apitest.Read[[]messagingview.Template](c.GET("/api/chat/templates").Status(200))
 	for i := range 5 {
-		var k messagingview.Contact
-		c.POST("/api/contacts", fmt.Sprintf(`{"name":"Asha","phone":"981230000%d"}`, i+1)).Status(201).JSON(&k)
+		k := apitest.Read[messagingview.Contact](c.POST("/api/contacts", fmt.Sprintf(`{"name":"Asha","phone":"981230000%d"}`, i+1)).Status(201))
 		c.PATCH(fmt.Sprintf("/api/contacts/%d", k.ID), `{"optIn":true}`).Status(200)
 	}
 	var k messagingview.Campaign

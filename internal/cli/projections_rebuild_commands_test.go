@@ -7,58 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
 	"bahi/internal/test/apptest"
 )
-
-func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	o.Person("asha@example.com")
-	clerk := o.Clerk(apptest.Home)
-	account := apptest.Open(clerk, "HDFC")
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
-	clerk.POST(apptest.Ledger(account, "/rows"),
-		`{"rows":[`+apptest.Deposit("2025-03-02", "1")+`,`+apptest.Deposit("2025-03-02", "2")+`]}`).Status(201)
-	clerk.PUT("/books/lock", `{"locked_through":"2025-02-28"}`).Status(200)
-	o.Done(t, "doctor")
-
-	conn, err := pgx.Connect(t.Context(), o.Database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	rows, _ := conn.Query(t.Context(), `select schemaname, quote_ident(tablename) from pg_tables where schemaname ~ '_g1$' order by 1, 2`)
-	type table struct{ Schema, Name string }
-	tables, err := pgx.CollectRows(rows, pgx.RowToStructByPos[table])
-	require.NoError(t, err)
-	taken := map[table]string{}
-	for _, table := range tables {
-		var row string
-		err := conn.QueryRow(t.Context(), fmt.Sprintf(`delete from %[1]s.%[2]s t where ctid = (select min(ctid) from %[1]s.%[2]s)
-			returning to_json(t)::text`,
-			table.Schema, table.Name)).Scan(&row)
-		if err != pgx.ErrNoRows { //nolint:errorlint // as Scan answers it
-			require.NoError(t, err)
-			taken[table] = row
-		}
-	}
-	for _, name := range []string{"account", "account_name", "books_lock", "row_version", "total", "posting"} {
-		require.Contains(t, taken, table{"books_g1", name})
-	}
-	require.GreaterOrEqual(t, len(taken), 10, "%v", taken)
-	out, wrong, status := apptest.Attached(t, o, "doctor")
-	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "bahi: the tables differ from the log")
-	for table, row := range taken {
-		begin := fmt.Sprintf("%s: table %s: 1 rows differ; the first is only in the log: ", strings.TrimSuffix(table.Schema, "_g1"), table.Name)
-		_, found, ok := strings.Cut(out, begin)
-		require.True(t, ok, "%s\n%s", begin, out)
-		found, _, _ = strings.Cut(found, "\n")
-		require.JSONEq(t, row, found)
-	}
-}
 
 // The tests of projections and of http/opshttp have the rules of rebuilds.
 func TestRebuildingFromTheShell(t *testing.T) {

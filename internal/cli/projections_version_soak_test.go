@@ -50,8 +50,7 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 9))
 	for range apptest.Rounds(t, 1) {
 		database := apptest.Database(t)
-		cmd := apptest.Command(t, t.TempDir(), "serve")
-		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
+		cmd := apptest.Command(t, t.TempDir(), "serve").With("DATABASE_URL=" + database)
 		old := apptest.Serve(t, cmd)
 		old.Ready()
 		l := newBusy(t, database, old.URL, random.Uint64())
@@ -178,9 +177,7 @@ func (l *busy) begin() (end func()) {
 
 // command returns a bahi command on the database.
 func (l *busy) command(args ...string) *apptest.Cmd {
-	cmd := apptest.Command(l.t, l.t.TempDir(), args...)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+l.database)
-	return cmd
+	return apptest.Command(l.t, l.t.TempDir(), args...).With("DATABASE_URL=" + l.database)
 }
 
 // generation is a row of the registry.

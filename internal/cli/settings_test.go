@@ -178,8 +178,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"SMTP_URL=abc":                                         "SMTP_URL",
 	} {
 		data := t.TempDir()
-		cmd := apptest.Command(t, data, "serve")
-		cmd.Env = append(cmd.Env, "BAHI_ADDR=127.0.0.1:0", "DATABASE_URL=postgres://127.0.0.1:1/none")
+		cmd := apptest.Command(t, data, "serve").With("BAHI_ADDR=127.0.0.1:0", "DATABASE_URL=postgres://127.0.0.1:1/none")
 		cmd.Env = append(cmd.Env, strings.Fields(settings)...)
 		_, said, status := apptest.Execute(t, cmd)
 		require.NotZero(t, status, settings)
@@ -217,9 +216,7 @@ func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	t.Parallel()
 	data, database := t.TempDir(), apptest.Database(t)
 	bahi := func(args ...string) *apptest.Cmd {
-		cmd := apptest.Command(t, data, args...)
-		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
-		return cmd
+		return apptest.Command(t, data, args...).With("DATABASE_URL=" + database)
 	}
 	p := apptest.Serve(t, bahi("serve"))
 	p.Ready()
