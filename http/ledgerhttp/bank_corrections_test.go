@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -21,8 +22,7 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	because.POST(apptest.At(account, row.ID, "/reverse"), `{"date":"2025-02-01"}`).Status(422)
 	require.Equal(t, `"0"`, clerk.GET(apptest.At(account, row.ID)).Header("ETag"), "a refused reversal changes no row")
 	a := because.With("If-Match", `"0"`).POST(apptest.At(account, row.ID, "/reverse"), nil).Status(201)
-	var back apptest.BankRow
-	a.JSON(&back)
+	back := apitest.Read[apptest.BankRow](a)
 	a.Body(fmt.Sprintf(`{"id":%d,"date":%q,"in_entries":[{"amount":2},{"amount":0.25}],"out_entries":[{"description":"sale",`+
 		`"amount":12.5}],"revision":0,"reverses":%d}`,
 		back.ID, today, row.ID))
@@ -32,14 +32,12 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	clerk.GET(apptest.At(account, back.ID)).Status(200).JSON(&back)
 	require.Equal(t, "0", back.Balance.String())
 	require.Equal(t, row.ID, back.Reverses)
-	var rows []apptest.BankRow
-	clerk.GET(apptest.Ledger(account)).Status(200).JSON(&rows)
+	rows := apitest.Read[[]apptest.BankRow](clerk.GET(apptest.Ledger(account)).Status(200))
 	require.Len(t, rows, 2)
 	require.Equal(t, back.ID, rows[0].ReversedBy)
 	require.Equal(t, "10.25", rows[0].Balance.String(), "its own day stays as it was")
 
-	var h []apptest.Change
-	clerk.GET(apptest.At(account, row.ID, "/history")).Status(200).JSON(&h)
+	h := apitest.Read[[]apptest.Change](clerk.GET(apptest.At(account, row.ID, "/history")).Status(200))
 	require.Equal(t, []string{"added", "reversed"}, []string{h[0].Change, h[1].Change})
 	require.Equal(t, "गलत", h[1].Reason)
 	require.Equal(t, back.ID, h[1].After.ReversedBy)

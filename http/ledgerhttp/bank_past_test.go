@@ -50,8 +50,7 @@ func TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown(t *testing.T) {
 		banks := apptest.ClerkBanks(s.clerk.GET("/banks" + query).Status(200))
 		require.Len(t, banks, 1)
 		require.Equal(t, want, banks[0].Balance.String(), query)
-		var one apptest.BankAccount
-		s.clerk.GET(fmt.Sprintf("/bank/%d%s", s.account, query)).Status(200).JSON(&one)
+		one := apitest.Read[apptest.BankAccount](s.clerk.GET(fmt.Sprintf("/bank/%d%s", s.account, query)).Status(200))
 		require.Equal(t, want, one.Balance.String(), query)
 	}
 	for _, name := range []string{"Sharad", "Sharad Sons"} { // the accounts in the list
@@ -66,11 +65,9 @@ func TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown(t *testing.T) {
 	s.clerk.GET(fmt.Sprintf("/bank/%d?known_at=0", s.account)).Problem(404, "Bank account not found")
 	s.clerk.GET(apptest.Ledger(s.account, "?known_at=0")).Problem(404, "Bank account not found")
 
-	var rows []apptest.BankRow
-	s.clerk.GET(apptest.Ledger(s.account, "?known_at=", s.posted)).Status(200).JSON(&rows)
+	rows := apitest.Read[[]apptest.BankRow](s.clerk.GET(apptest.Ledger(s.account, "?known_at=", s.posted)).Status(200))
 	for _, want := range rows { // a single row equals the row in the list
-		var row apptest.BankRow
-		s.clerk.GET(apptest.At(s.account, want.ID, "?known_at=", s.posted)).Status(200).JSON(&row)
+		row := apitest.Read[apptest.BankRow](s.clerk.GET(apptest.At(s.account, want.ID, "?known_at=", s.posted)).Status(200))
 		require.Equal(t, want, row)
 	}
 	s.clerk.GET(apptest.At(s.account, rows[2].ID, "?known_at=", s.deleted)).Problem(404, "Bank ledger row not found")

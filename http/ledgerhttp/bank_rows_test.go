@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -51,16 +52,14 @@ func TestHistoryTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 	auditor := o.Key(o.Home, `{"ledger":"write"}`)
 	account := apptest.Open(clerk, "HDFC")
 	added := clerk.With("Bahi-Reason", "opening balance").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "10")).Status(201)
-	var row apptest.BankRow
-	added.JSON(&row)
+	row := apitest.Read[apptest.BankRow](added)
 	other := clerk.With("Authorization", "Bearer "+auditor.Key)
 	other.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4%20100%25").PUT(apptest.Ledger(account),
 		fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("11"))).Status(200)
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Status(200)
 	clerk.With("Bahi-Reason", "posted twice").DELETE(apptest.At(account, row.ID)).Status(204)
 
-	var h []apptest.Change
-	clerk.GET(apptest.At(account, row.ID, "/history")).Status(200).JSON(&h)
+	h := apitest.Read[[]apptest.Change](clerk.GET(apptest.At(account, row.ID, "/history")).Status(200))
 	require.Len(t, h, 4)
 	require.Equal(t, []string{"added", "edited", "edited", "deleted"}, []string{h[0].Change, h[1].Change, h[2].Change, h[3].Change})
 	require.Equal(t, []string{"opening balance", "गलत 100%", "", "posted twice"}, []string{h[0].Reason, h[1].Reason, h[2].Reason, h[3].Reason})

@@ -43,8 +43,7 @@ func startAsking(t *testing.T) *asking {
 	o := apptest.Share(t)
 	a := &asking{Server: o, t: t, Client: o.Bearer(o.Key(o.Home, `{"ledger":"write","messaging":"write"}`).Key), templates: map[string]int64{}}
 	a.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
-	var all []messagingview.Template
-	a.GET("/api/chat/templates").Status(200).JSON(&all)
+	all := apitest.Read[[]messagingview.Template](a.GET("/api/chat/templates").Status(200))
 	for _, k := range all {
 		a.channel, a.templates[k.Name] = k.ChannelID, k.ID
 	}
@@ -93,10 +92,9 @@ func (a *asking) body(of string) string {
 	return fmt.Sprintf(`{%s,"as_of":"2025-03-31","channelId":%d,"templateId":%d}`, of, a.channel, a.template)
 }
 
-func (a *asking) ask(of string) (c ledgerview.Confirmation) {
+func (a *asking) ask(of string) ledgerview.Confirmation {
 	a.t.Helper()
-	a.POST(confirmations, a.body(of)).Status(201).JSON(&c)
-	return c
+	return apitest.Read[ledgerview.Confirmation](a.POST(confirmations, a.body(of)).Status(201))
 }
 
 func (a *asking) await(id int64, wanted func(ledgerview.ConfirmationCounts) bool) (c ledgerview.Confirmation) {
@@ -111,8 +109,7 @@ func (a *asking) await(id int64, wanted func(ledgerview.ConfirmationCounts) bool
 
 func (a *asking) parties(id int64) map[int64]ledgerview.ConfirmationParty {
 	a.t.Helper()
-	var all []ledgerview.ConfirmationParty
-	a.GET(fmt.Sprintf("%s/%d/parties?limit=200", confirmations, id)).Status(200).JSON(&all)
+	all := apitest.Read[[]ledgerview.ConfirmationParty](a.GET(fmt.Sprintf("%s/%d/parties?limit=200", confirmations, id)).Status(200))
 	by := map[int64]ledgerview.ConfirmationParty{}
 	for _, p := range all {
 		by[p.ID] = p
@@ -129,10 +126,9 @@ func (a *asking) write(phone, text string) (message int64) {
 	return message
 }
 
-func (a *asking) talk(contact int64) (all []messagingview.Message) {
+func (a *asking) talk(contact int64) []messagingview.Message {
 	a.t.Helper()
-	a.GET(fmt.Sprintf("/api/contacts/%d/messages", contact)).Status(200).JSON(&all)
-	return all
+	return apitest.Read[[]messagingview.Message](a.GET(fmt.Sprintf("/api/contacts/%d/messages", contact)).Status(200))
 }
 
 var link = regexp.MustCompile(`https?://\S+(/s/\S+)`)
@@ -158,8 +154,7 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 	a.post(asha, "2025-01-01", "in", 250)
 
 	named := fmt.Sprintf(`"accounts":[%d,%d,%d,%d,%d,%d,%d,%d,%d]`, meera, asha, ravi, usha, nobody, silent, noPhone, erased, closed)
-	var dry ledgerview.Confirmation
-	a.With("Bahi-Dry-Run", "true").POST(confirmations, a.body(named)).Status(200).JSON(&dry)
+	dry := apitest.Read[ledgerview.Confirmation](a.With("Bahi-Dry-Run", "true").POST(confirmations, a.body(named)).Status(200))
 	skipped := ledgerview.SkipReasons{NoContact: 1, ContactErased: 1, NoPhone: 1, NoConsent: 1, AccountClosed: 1}
 	require.Equal(t, ledgerview.ConfirmationCounts{Parties: 9, Open: 4, Skipped: 5, Reasons: skipped}, dry.Counts)
 	require.Zero(t, dry.ID)
@@ -213,8 +208,7 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Overtaken == 1 })
 	require.True(t, a.parties(c.ID)[asha].Overtaken)
 
-	var list []ledgerview.Confirmation
-	a.GET(confirmations).Status(200).JSON(&list)
+	list := apitest.Read[[]ledgerview.Confirmation](a.GET(confirmations).Status(200))
 	require.Equal(t, c.ID, list[0].ID)
 	var disputed []ledgerview.ConfirmationParty
 	require.Equal(t, "3", a.GET(fmt.Sprintf("%s/%d/parties?status=disputed&limit=2", confirmations, c.ID)).Status(200).JSON(&disputed).
@@ -298,8 +292,7 @@ func TestTheMessageCarriesTheStatement(t *testing.T) {
 	a := &asking{Server: o, t: t, Client: o.Bearer(o.Key(o.Home, `{"ledger":"write","messaging":"write"}`).Key)}
 	a.channel = apptest.IdOf(t, []byte(a.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"good",
 		"settings":{"senderId":"PN1","accountId":"ACC"}}`).Status(201).Text))
-	var templates []messagingview.Template
-	a.GET("/api/chat/templates").Status(200).JSON(&templates)
+	templates := apitest.Read[[]messagingview.Template](a.GET("/api/chat/templates").Status(200))
 	require.Len(t, templates, 2)
 	meera, _ := a.party("Meera", "9812345601")
 	a.post(meera, "2025-03-31", "out", 1500)
@@ -346,8 +339,7 @@ func TestAContactOfAnAccount(t *testing.T) {
 	require.Equal(t, contact, *a.contactOf(account))
 	path := fmt.Sprintf("/books/accounts/%d/contact", account)
 	other := a.Bearer(a.Key(a.Abroad, `{"messaging":"write"}`).Key)
-	var foreign messagingview.Contact
-	other.POST("/api/contacts", `{"name":"Foreign"}`).Status(201).JSON(&foreign)
+	foreign := apitest.Read[messagingview.Contact](other.POST("/api/contacts", `{"name":"Foreign"}`).Status(201))
 	for _, id := range []int64{foreign.ID, 1 << 40} {
 		a.join(account, id).Problem(422, "Validation error", "contactId", "Contact not found")
 	}
@@ -374,8 +366,7 @@ func TestBadConfirmations(t *testing.T) {
 // contactOf returns the contact of an account.
 func (a *asking) contactOf(account int64) *int64 {
 	a.t.Helper()
-	var all []ledgerhttp.NamedAccount
-	a.GET("/books/accounts?kind=client").Status(200).JSON(&all)
+	all := apitest.Read[[]ledgerhttp.NamedAccount](a.GET("/books/accounts?kind=client").Status(200))
 	i := slices.IndexFunc(all, func(k ledgerhttp.NamedAccount) bool { return k.ID == account })
 	require.GreaterOrEqual(a.t, i, 0)
 	return all[i].ContactID

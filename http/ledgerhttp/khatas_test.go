@@ -73,8 +73,7 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	require.InDelta(t, 0.8, entry.Confidence, 0.2)
 
 	at := fmt.Sprintf("/khata-uploads/%d", *read.UploadID)
-	var upload scanned
-	clerk.GET(at).Status(200).JSON(&upload)
+	upload := apitest.Read[scanned](clerk.GET(at).Status(200))
 	require.False(t, upload.Submitted)
 	require.Equal(t, read.Entries, upload.Result.Entries)
 	original := clerk.GET(at + "/original").Status(200)
@@ -120,16 +119,13 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 
 func TestUploadsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
-	var uploads []scanned
-	clerk.GET("/khata-uploads").Status(200).JSON(&uploads)
+	clerk := apptest.Clerk(t)
+	uploads := apitest.Read[[]scanned](clerk.GET("/khata-uploads").Status(200))
 	require.NotNil(t, uploads)
 	require.Empty(t, uploads)
 	var ids []int64
 	for _, path := range []string{"/khata-upload", "/khata-upload-v2", "/khata-upload"} {
-		var read scanned
-		scan(t, clerk, path, khatapages.Typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(200).JSON(&read)
+		read := apitest.Read[scanned](scan(t, clerk, path, khatapages.Typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(200))
 		ids = append(ids, *read.UploadID)
 	}
 	clerk.POST("/khata-submit", fmt.Sprintf(
@@ -221,8 +217,7 @@ func TestFilesThatCannotBeReadAreRefused(t *testing.T) {
 
 func TestARepetitionOfAnUploadThatIsReadLaterIsAnsweredSoToo(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
+	clerk := apptest.Clerk(t)
 	again := clerk.With("Idempotency-Key", "later")
 	file := []byte("%PDF-1.4 nothing") // a file that is never read
 	later := scan(t, again.With("Prefer", "respond-async"), "/khata-upload", file).Status(202)
@@ -239,8 +234,7 @@ func TestUploadsAreReadLaterAndRemovedWhenTheyAreOld(t *testing.T) {
 		khatapages.Typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(202)
 	require.Equal(t, "respond-async", answer.Header("Preference-Applied"))
 	at := answer.Header("Location")
-	var upload scanned
-	answer.JSON(&upload)
+	upload := apitest.Read[scanned](answer)
 	require.Equal(t, "processing", upload.Status)
 	require.Equal(t, fmt.Sprintf("/khata-uploads/%d", *upload.UploadID), at)
 	require.Eventually(t, func() bool {
@@ -300,8 +294,7 @@ func TestShippedPageIsRead(t *testing.T) {
 	require.NoError(t, err)
 	_, rows := khatapages.Shipped()
 	clerk := apptest.Clerk(t)
-	var read scanned
-	scan(t, clerk, "/khata-upload", file).Status(200).JSON(&read)
+	read := apitest.Read[scanned](scan(t, clerk, "/khata-upload", file).Status(200))
 	require.Equal(t, "tesseract", read.Engine)
 	require.Len(t, read.Entries, len(rows))
 

@@ -48,9 +48,8 @@ type sealed struct {
 	Total int64 `json:"total"`
 }
 
-func sealOf(a *apitest.Answer) (s sealed) {
-	a.JSON(&s)
-	return s
+func sealOf(a *apitest.Answer) sealed {
+	return apitest.Read[sealed](a)
 }
 
 // digest computes the digest of a seal's closing balances.

@@ -27,16 +27,14 @@ func openBooks(t *testing.T) (s shopBooks) {
 	t.Helper()
 	s.Client = apptest.Clerk(t)
 	open := func(path, body string) int64 {
-		var a shown
-		s.POST(path, body).Status(201).JSON(&a)
+		a := apitest.Read[shown](s.POST(path, body).Status(201))
 		return a.ID
 	}
 	s.hdfc, s.dealer = open("/bank", `{"name":"HDFC"}`), open("/bullion", `{"name":"Zaveri Bazaar"}`)
 	s.meena, s.asha = open("/client", `{"name":"मीना शाह"}`), open("/client", `{"name":"Asha"}`)
 	s.imran, s.salim = open("/karigar", `{"name":"Imran"}`), open("/polisher", `{"name":"Salim","type":0}`)
-	post := func(kind string, account int64, body string) (row shown) {
-		s.POST(fmt.Sprintf("/%s-ledger/%d", kind, account), body).Status(201).JSON(&row)
-		return row
+	post := func(kind string, account int64, body string) shown {
+		return apitest.Read[shown](s.POST(fmt.Sprintf("/%s-ledger/%d", kind, account), body).Status(201))
 	}
 	post("bank", s.hdfc, `{"date":"2025-03-01","in_entries":[{"description":"Opening","amount":1000}]}`)
 	post("bank", s.hdfc, `{"date":"2025-03-02","out_entries":[{"description":"=Rent","amount":250.50}]}`)
@@ -77,8 +75,7 @@ func TestTheSummaryAddsUpEveryKindOfAccount(t *testing.T) {
 	s.DELETE(fmt.Sprint("/karigar/", s.imran)).Status(204)
 	s.GET("/books/summary?as_of=2025-03-02&known_at=" + position).Status(200).Body(early)
 
-	var now map[string]json.RawMessage
-	s.GET("/books/summary").Status(200).JSON(&now)
+	now := apitest.Read[map[string]json.RawMessage](s.GET("/books/summary").Status(200))
 	require.Equal(t, "null", string(now["as_of"]))
 	require.JSONEq(t, `[{"kind":"bank","accounts":1,"cash":{"net":749.5}},
 		{"kind":"bullion","accounts":1,"cash":{"we_owe":0,"they_owe":0,"net":0},"crystal":{"we_owe":0,"they_owe":0,"net":0}},
@@ -162,8 +159,7 @@ func TestTheDaybookHasTheRowsOfAllLedgersByDay(t *testing.T) {
 		"?from=2199-01-01":               {"2199-01-01", "2199-01-01", "0"},
 		"?from=2025-03-01&to=2025-03-31": {"2025-03-01", "2025-03-31", "3"},
 	} {
-		var some daybook
-		s.GET("/books/daybook" + query).Status(200).JSON(&some)
+		some := apitest.Read[daybook](s.GET("/books/daybook" + query).Status(200))
 		require.Equal(t, want, []string{some.From, some.To, fmt.Sprint(len(some.Days))}, query)
 	}
 	s.GET("/books/daybook?from=2025-03-03&to=2025-03-02").Problem(422, "Validation error", "from", "must not be after to")

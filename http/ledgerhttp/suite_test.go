@@ -47,8 +47,7 @@ type ledgerSuite struct {
 
 func TestEveryLedger(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
+	clerk := apptest.Clerk(t)
 	for _, l := range ledger.All {
 		for name, test := range map[string]func(*ledgerSuite){
 			"a row": (*ledgerSuite).row, "deletions": (*ledgerSuite).deletions, "answers": (*ledgerSuite).answers,
@@ -99,8 +98,7 @@ func (s *ledgerSuite) open(name string) int64 {
 	if s.l.Types > 0 {
 		body["type"] = s.l.Types - 1
 	}
-	var a shown
-	s.clerk.POST(s.at.Open, body).Status(201).JSON(&a)
+	a := apitest.Read[shown](s.clerk.POST(s.at.Open, body).Status(201))
 	s.balances(a, "0", "0")
 	return a.ID
 }
@@ -144,8 +142,7 @@ func (s *ledgerSuite) balances(a shown, cash, fine string) {
 // amounts compares the account's balances with the samples' effects.
 func (s *ledgerSuite) amounts(in, out []sample) {
 	s.Helper()
-	var a shown
-	s.clerk.GET(s.of(s.at.Account)).Status(200).JSON(&a)
+	a := apitest.Read[shown](s.clerk.GET(s.of(s.at.Account)).Status(200))
 	cash, fine := counts(in, out)
 	s.balances(a, cash, fine)
 }
@@ -196,8 +193,7 @@ func (s *ledgerSuite) row() {
 	s.holds(s.out[:1], row.Out)
 	s.amounts(s.in[1:2], s.out[:1])
 	s.clerk.PUT(s.of(s.at.Ledger), fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, row.ID)).Status(200)
-	var versions []map[string]any
-	s.clerk.GET(one + "/history").Status(200).JSON(&versions)
+	versions := apitest.Read[[]map[string]any](s.clerk.GET(one + "/history").Status(200))
 	require.Len(s, versions, 3)
 	for i, change := range []string{"added", "edited", "edited"} {
 		require.Equal(s, change, versions[i]["change"])

@@ -274,8 +274,7 @@ func (j *journey) look() {
 		}
 		return
 	}
-	var one pastAccount
-	ask(at(j.at.Account, account)).Status(200).JSON(&one)
+	one := apitest.Read[pastAccount](ask(at(j.at.Account, account)).Status(200))
 	require.Equal(j.t, want[slices.IndexFunc(want, func(a pastAccount) bool { return a.ID == account })], one, "%s", query)
 	rows, balance := told.read(j.l, account, of)
 	j.lookAtRows(ask, account, rows)
@@ -322,8 +321,7 @@ func (j *journey) lookAtRows(ask func(string, ...string) *apitest.Answer, accoun
 			ask(j.path(account, "/row/", id)).Problem(404, j.l.NoRow.Error())
 			continue
 		}
-		var alone pastRow
-		ask(j.path(account, "/row/", id)).Status(200).JSON(&alone)
+		alone := apitest.Read[pastRow](ask(j.path(account, "/row/", id)).Status(200))
 		require.Equal(j.t, rows[i], alone)
 	}
 }
@@ -433,8 +431,7 @@ func TestAnyPastReadsAsAReplayOfTheLogUpToThereWould(t *testing.T) {
 			if l.Types > 0 {
 				body["type"] = l.Types - 1
 			}
-			var a shown
-			j.clerk.POST(j.at.Open, body).Status(201).JSON(&a)
+			a := apitest.Read[shown](j.clerk.POST(j.at.Open, body).Status(201))
 			j.accounts = append(j.accounts, a.ID)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
