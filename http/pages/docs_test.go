@@ -101,9 +101,7 @@ func TestOperationsAreTriedInTheDocs(t *testing.T) {
 	require.EqualValues(t, 1, account)
 	const add = "/docs/add-bank-row"
 	try := func(pairs ...string) apptest.Page {
-		filled := form(b.get(add).Is(200), add+"#try", "")
-		filled.Set("of-address.bank_account_id", "1")
-		filled.Set("date", "2025-03-01")
+		filled := with(form(b.get(add).Is(200), add+"#try", ""), "of-address.bank_account_id", "1", "date", "2025-03-01")
 		filled = with(filled, pairs...)
 		return b.site.Ask(http.MethodPost, add, filled)
 	}
@@ -113,10 +111,7 @@ func TestOperationsAreTriedInTheDocs(t *testing.T) {
 	require.Contains(t, faulty.Text, `aria-invalid="true"`)
 	require.Contains(t, faulty.Text, `value="much"`)
 	try("of-address.bank_account_id", "77", "in_entries[0].amount", "5").Is(200).Says("404 Not Found")
-	filled := form(b.get(add), add+"#try", "")
-	for name, value := range map[string]string{"of-address.bank_account_id": "1", "date": "2025-03-01", "in_entries[0].amount": "7"} {
-		filled.Set(name, value)
-	}
+	filled := with(form(b.get(add), add+"#try", ""), "of-address.bank_account_id", "1", "date", "2025-03-01", "in_entries[0].amount", "7")
 	for range 2 { // the same form twice
 		b.site.Ask(http.MethodPost, add, filled).Is(200).Says("201 Created", `"amount": 7`)
 	}
@@ -127,27 +122,19 @@ func TestOperationsAreTriedInTheDocs(t *testing.T) {
 	}
 	call("list-banks").Is(200).Says("200 OK", `"name": "HDFC"`)
 	edit := "/docs/edit-bank-row"
-	stale := form(b.get(edit), edit+"#try", "")
-	for name, value := range map[string]string{
-		"of-address.bank_account_id": "1", "id": "1", "of-address.revision": "8", "in_entries[0].amount": "9",
-	} {
-		stale.Set(name, value)
-	}
+	stale := with(form(b.get(edit), edit+"#try", ""), "of-address.bank_account_id", "1", "id", "1", "of-address.revision", "8",
+		"in_entries[0].amount", "9")
 	b.site.Ask(http.MethodPost, edit, stale).Is(200).Says("412 Precondition Failed")
 	call("list-projections").Is(200).Says("403 Forbidden")
-	statement := form(b.get("/docs/get-bank-statement"), "/docs/get-bank-statement#try", "")
-	statement.Set("of-address.bank_account_id", "1")
+	statement := with(form(b.get("/docs/get-bank-statement"), "/docs/get-bank-statement#try", ""), "of-address.bank_account_id", "1")
 	b.site.Ask(http.MethodPost, "/docs/get-bank-statement", statement).Leads("/bank-ledger/1/statement.pdf")
 
-	filled.Set("token", "x")
-	b.site.Ask(http.MethodPost, add, filled).Is(403)
+	b.site.Ask(http.MethodPost, add, with(filled, "token", "x")).Is(403)
 	visitor(o).get(add).Is(200).Says("Sign in")
 	visitor(o).submit(add, "/app/look").Leads(add)
 	stranger := byKey(o, apptest.OtherWorkspace, write)
-	elsewhere := form(stranger.get(add), add+"#try", "")
-	for name, value := range map[string]string{"of-address.bank_account_id": "1", "date": "2025-03-01", "in_entries[0].amount": "7"} {
-		elsewhere.Set(name, value)
-	}
+	elsewhere := with(form(stranger.get(add), add+"#try", ""), "of-address.bank_account_id", "1", "date", "2025-03-01",
+		"in_entries[0].amount", "7")
 	stranger.site.Ask(http.MethodPost, add, elsewhere).Is(200).Says("404 Not Found")
 }
 

@@ -155,8 +155,7 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 
 // openedWith opens an account with a row.
 func openedWith(clerk *apitest.Client, kind, name, row string) (address string) {
-	var opened map[string]any
-	clerk.POST("/"+kind, name).Status(201).JSON(&opened)
+	opened := apitest.Read[map[string]any](clerk.POST("/"+kind, name).Status(201))
 	clerk.POST(fmt.Sprintf("/%s-ledger/%v", kind, opened["id"]), row).Status(201)
 	return fmt.Sprintf("/app/accounts/%s/%v", kind, opened["id"])
 }
@@ -177,8 +176,7 @@ func TestAccountsAreSettled(t *testing.T) {
 		require.NotContains(t, b.get(account).Text, "statement?from", "nothing was settled yet")
 		settled := b.get(account + "?settle=1").Is(200).Says("After it:")
 		require.Regexp(t, `After it: ₹0\.00 settled 0\.000 g (fine|weight) settled`, settled.Words(), c.row)
-		values := filled(settled, `id="entry"`)
-		values.Set("date", "2025-03-02")
+		values := with(filled(settled, `id="entry"`), "date", "2025-03-02")
 		b.follow(b.site.Ask(http.MethodPost, account+"/rows", values))
 		require.NotContains(t, b.get(account).Text, `id="settle"`, "all is settled")
 		b.submit(account, account+"/rows", "date", "2025-03-03", "in_entries[0].item_name", "x",
@@ -224,6 +222,12 @@ func TestAKarigarIsSettledByTheKeyboard(t *testing.T) {
 	p.Accessible()
 	p.Keys(kb.Escape)
 	p.Until(`!document.querySelector("#keys").matches(":popover-open")`)
+
+	p.Keys(kb.F4)
+	p.Until(`document.activeElement.name === "out_entries[0].item_name"`)
+	p.Evaluate(`document.activeElement.blur()`, nil)
+	p.Keys("/")
+	p.Until(`document.activeElement.id === "find"`)
 
 	p.Look(360, 740, false) // a finger opens the form on one side
 	p.Go(account)
@@ -283,25 +287,6 @@ func TestAKarigarsRowIsEnteredByTheKeyboard(t *testing.T) {
 func placeholder(p *browsertest.Page, name string) (text string) {
 	p.Evaluate(fmt.Sprintf(`document.querySelector('[name=%q]').placeholder`, name), &text)
 	return text
-}
-
-func TestKeysOfAnAccount(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	account := karigar(o)
-	p := enter(o, write)
-	p.Go(account)
-	p.Until(`document.activeElement.name === "date"`)
-	p.Keys(kb.F4)
-	p.Until(`document.activeElement.name === "out_entries[0].item_name"`)
-	p.Click("h1")
-	p.Evaluate(`document.activeElement.blur()`, nil)
-	p.Keys("/")
-	p.Until(`document.activeElement.id === "find"`)
-	p.Evaluate(`document.activeElement.blur()`, nil)
-	p.Keys(kb.ArrowUp)
-	p.Enter()
-	require.Contains(t, p.URL(), "/rows/1")
 }
 
 // line is a connection to the server that can be cut.

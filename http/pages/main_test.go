@@ -203,8 +203,7 @@ func TestABrowserSignsInThroughTheProvider(t *testing.T) {
 	begin(other)
 	to, err := url.Parse(through())
 	require.NoError(t, err)
-	filled := form(other.get("/auth/callback").Is(200), "/auth/callback", "")
-	filled.Set("access_token", to.Query().Get("access_token"))
+	filled := with(form(other.get("/auth/callback").Is(200), "/auth/callback", ""), "access_token", to.Query().Get("access_token"))
 	other.site.Ask(http.MethodPost, "/auth/callback", filled).Leads(settings)
 	other.get(settings).Is(200)
 }

@@ -65,12 +65,9 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 	edit("notes", strings.Repeat("a", 5001)).Is(422).Says("5000")
 	stale := form(b.get(second), second, `value="edit-enquiry"`)
 	c.PATCH("/api/v1/enquiries/"+strings.TrimPrefix(second, "/app/enquiries/"), `{"notes":"theirs"}`).Status(200)
-	stale.Set("status", "converted")
-	stale.Set("notes", "mine")
-	b.site.Ask(http.MethodPost, second, stale).Is(412).Says("Another person has changed this", "Notes theirs mine")
-	fresh := form(b.get(second), second, `value="edit-enquiry"`)
-	fresh.Set("status", "converted")
-	fresh.Set("notes", "mine")
+	b.site.Ask(http.MethodPost, second, with(stale, "status", "converted", "notes", "mine")).Is(412).
+		Says("Another person has changed this", "Notes theirs mine")
+	fresh := with(form(b.get(second), second, `value="edit-enquiry"`), "status", "converted", "notes", "mine")
 	for range 2 { // sent twice
 		b.follow(b.site.Ask(http.MethodPost, second, fresh)).Says("The enquiry was changed.")
 	}
@@ -121,8 +118,7 @@ func TestAnybodySeesGoodsAndAsksForThem(t *testing.T) {
 	b.follow(b.submit(company, company, "user_name", "Bot", "user_email", "bot@example.com", "website", "x"))
 	b.follow(b.submit(company, company, "user_name", "Usha", "user_email", "usha@example.com")).Says("Your enquiry is sent.")
 	visitor(o).site.Ask(http.MethodPost, product, filled).Is(403)
-	var list map[string]any
-	o.Bearer(o.Key(apptest.Home, `{"marketplace":"read"}`).Key).GET("/api/v1/enquiries").Status(200).JSON(&list)
+	list := apitest.Read[map[string]any](o.Bearer(o.Key(apptest.Home, `{"marketplace":"read"}`).Key).GET("/api/v1/enquiries").Status(200))
 	all, _ := list["items"].([]any)
 	require.Len(t, all, 2)
 	first, second := all[0].(map[string]any), all[1].(map[string]any)

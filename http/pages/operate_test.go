@@ -45,9 +45,7 @@ func TestOnlyOperatorsSeeThePagesOfOperators(t *testing.T) {
 	}
 	token := form(b.get("/app/"), "/app/look", "")
 	for path, do := range map[string]string{"projections/books": "pause", "jobs": "retry-job", "parked": "retry-parked"} {
-		token.Set("do", do)
-		token.Set("id", "1")
-		b.site.Ask(http.MethodPost, "/app/operate/"+path, token).Is(403)
+		b.site.Ask(http.MethodPost, "/app/operate/"+path, with(token, "do", do, "id", "1")).Is(403)
 	}
 	visitor(o).get("/app/operate").Leads("/app/sign-in?next=%2Fapp%2Foperate")
 	byKey(o, apptest.Home, write).get("/app/operate").Is(403)
@@ -99,8 +97,7 @@ func TestOperatorsMarkCompanies(t *testing.T) {
 	asha.POST("/api/v1/companies", `{"name":"Asha's Silver","city":"Rajkot"}`).Status(201)
 	b := byKey(o, apptest.Home, operatorRights)
 	const companies = "/app/operate/companies?q=silver"
-	values := form(b.get(companies).Is(200), "", "edit-company")
-	values.Set("reason", "papers seen")
+	values := with(form(b.get(companies).Is(200), "", "edit-company"), "reason", "papers seen")
 	for range 2 { // the same form twice
 		answer := b.site.Ask(http.MethodPost, companies, values).Is(303)
 		b.follow(answer).Says("Done.", "Verified", "Take the mark back")
@@ -193,8 +190,7 @@ func TestOperatorsSteerProjections(t *testing.T) {
 	require.NotContains(t, page.Text, "data-stream")
 	b.follow(do("rollback-projection"))
 	do("pause-projection").Is(303)
-	values := form(b.get(books), "", `value="resume-projection"`)
-	values.Set("do", "accept-rebuild")
+	values := with(form(b.get(books), "", `value="resume-projection"`), "do", "accept-rebuild")
 	b.site.Ask(http.MethodPost, books, values).Is(409).Says("The rebuild does not wait for its differences")
 	values.Set("do", "drop")
 	b.site.Ask(http.MethodPost, books, values).Is(404)

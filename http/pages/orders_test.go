@@ -102,8 +102,8 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 		b.follow(b.submitOf(order, order, `value="edit-client-order"`, values...)).Says("The order was changed.", "Patel & Sons",
 			"101.000 g", "a slip", "Items, line 2")
 		stale = with(stale, values...)
-		stale.Set("items[0].weight", "102")
-		b.site.Ask(http.MethodPost, order, stale).Is(412).Says("Another person has changed this", "101.000 g", "102.000 g", "Keep theirs")
+		b.site.Ask(http.MethodPost, order, with(stale, "items[0].weight", "102")).Is(412).
+			Says("Another person has changed this", "101.000 g", "102.000 g", "Keep theirs")
 		b.submitOf(order, order, `value="edit-client-order"`, "client_id", "Patel & Sons", "date", "2025-03-01", "items[0].item_name", "",
 			"items[0].weight", "1").Is(422)
 		b.follow(b.submitOf(order, order, `value="delete-client-order"`, "reason", "cancelled")).Says("Deleted.", "It was deleted.", "cancelled")
@@ -176,9 +176,7 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	clerk.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
 
 	const parties, confirmations = "/app/list/parties", "/app/confirmations"
-	set := form(b.get(parties), parties, `value="set-account-contact"`)
-	set.Set("id", fmt.Sprint(account))
-	set.Set("contactId", fmt.Sprint(contact))
+	set := with(form(b.get(parties), parties, `value="set-account-contact"`), "id", fmt.Sprint(account), "contactId", fmt.Sprint(contact))
 	b.follow(b.site.Ask(http.MethodPost, parties, set)).Says("Meera", "Meera Shah")
 
 	b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31", "channelId", "1",
@@ -193,9 +191,8 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	b.get(one).Is(200).Says("31 Mar 2025")
 	b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide")
-	decide := form(b.get(one+"/parties"), one+"/parties", `value="decide-confirmation"`)
-	decide.Set("outcome", "disputed")
-	decide.Set("note", "bill 118 is missing")
+	decide := with(form(b.get(one+"/parties"), one+"/parties", `value="decide-confirmation"`), "outcome", "disputed",
+		"note", "bill 118 is missing")
 	b.follow(b.site.Ask(http.MethodPost, one+"/parties", decide)).Says("bill 118 is missing")
 }
 

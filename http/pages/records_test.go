@@ -200,8 +200,7 @@ func (k kept) test(t *testing.T, b, reader, stranger browser) {
 	if k.edit != "" {
 		stale := form(b.get(record), record, `value="`+k.edit+`"`)
 		b.follow(b.submitOf(record, record, `value="`+k.edit+`"`, k.changed, k.theirs)).Says("The change is saved.")
-		stale.Set(k.changed, k.mine)
-		b.site.Ask(http.MethodPost, record, stale).Is(412).Says("Another person has changed this", k.theirs, k.mine)
+		b.site.Ask(http.MethodPost, record, with(stale, k.changed, k.mine)).Is(412).Says("Another person has changed this", k.theirs, k.mine)
 		if !k.open {
 			change := url.Values{"do": {k.edit}, "token": {foreign.Get("token")}, k.changed: {k.mine}}
 			reader.site.Ask(http.MethodPost, record, change).Is(403)

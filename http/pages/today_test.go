@@ -137,11 +137,10 @@ func TestTheLockIsMovedInABrowser(t *testing.T) {
 	b.submitOf(path, path, `value="set-books-lock"`, "locked_through", "").Is(422).Says("reason")
 	stale := form(b.get(path), path, `value="set-books-lock"`)
 	b.follow(b.submitOf(path, path, `value="set-books-lock"`, "locked_through", "2025-03-01", "reason", "a late bill"))
-	stale.Set("locked_through", "2025-04-30")
-	refused := b.site.Ask(http.MethodPost, path, stale).Is(412).Says("Another person has changed this", "locked through 01 Mar 2025")
+	refused := b.site.Ask(http.MethodPost, path, with(stale, "locked_through", "2025-04-30")).Is(412).
+		Says("Another person has changed this", "locked through 01 Mar 2025")
 	require.Contains(t, refused.Text, `value="2025-04-30"`)
-	mended := form(refused, path, `value="set-books-lock"`)
-	mended.Set("locked_through", "2025-04-30")
+	mended := with(form(refused, path, `value="set-books-lock"`), "locked_through", "2025-04-30")
 	b.follow(b.site.Ask(http.MethodPost, path, mended)).Says("locked through 30 Apr 2025")
 	b.follow(b.submit(path, path, "locked_through", "", "reason", "a late bill")).Says("Nothing is locked.")
 }
@@ -222,12 +221,12 @@ func TestPagesNameWhoDidSomething(t *testing.T) {
 
 func TestTheCompanyStandsOnPrints(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	seller := o.Bearer(o.Key(apptest.Home, `{"ledger":"write","marketplace":"write"}`).Key)
+	o := apptest.Share(t)
+	seller := o.Bearer(o.Key(o.Home, `{"ledger":"write","marketplace":"write"}`).Key)
 	account := book(o, seller, 1)
-	b := byKey(o, apptest.Home, write)
+	b := byKey(o, o.Home, write)
 	require.NotContains(t, b.get(account+"/statement").Is(200).Text, `class="company"`)
-	o.Bearer(o.Key(apptest.OtherWorkspace, `{"marketplace":"write"}`).Key).POST("/api/v1/companies", `{"name":"Elsewhere"}`).Status(201)
+	o.Bearer(o.Key(o.Abroad, `{"marketplace":"write"}`).Key).POST("/api/v1/companies", `{"name":"Elsewhere"}`).Status(201)
 	seller.POST("/api/v1/companies", `{"name":"Soni Jewellers"}`).Status(201)
 	seller.POST("/api/v1/companies", `{"name":"Younger"}`).Status(201)
 	require.Contains(t, b.get(account+"/statement").Is(200).Text, `<p class="company">Soni Jewellers</p>`)
