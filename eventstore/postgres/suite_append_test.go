@@ -55,6 +55,14 @@ var expecting = []sentence{
 		require.Len(t, won, 1)
 		require.Equal(t, (<-won).ID, n.stream(t, s)[1].ID)
 	}},
+	{"the head covers all earlier appends, on every node", func(t *testing.T, n *node) {
+		other := n.another(t)
+		for range 20 {
+			done := n.must(t, stream(), eventstore.NoStream, some(2)...)
+			require.GreaterOrEqual(t, n.head(t), done.Position)
+			require.GreaterOrEqual(t, other.head(t), done.Position)
+		}
+	}},
 	{"streams with similar names are separate", func(t *testing.T, n *node) {
 		s := stream()
 		for _, name := range []string{s, s + " ", s + "-", strings.ToUpper(s), s + "é", s + "e\u0301"} {
@@ -65,38 +73,7 @@ var expecting = []sentence{
 	}},
 }
 
-// repeatable has the expectations under which an append can be repeated, and the length of the stream before.
-var repeatable = map[string]struct {
-	before   int
-	expected eventstore.Expected
-}{
-	"no stream":                {0, eventstore.NoStream},
-	"an exact revision":        {2, 1},
-	"an existing stream":       {2, eventstore.StreamExists},
-	"any":                      {2, eventstore.Any},
-	"any, of a missing stream": {0, eventstore.Any},
-}
-
 var repeating = []sentence{
-	{"an append repeated much later by another node returns the first result", func(t *testing.T, n *node) {
-		other := n.another(t)
-		for name, c := range repeatable {
-			for _, count := range []int{1, 3} {
-				s, before, events, later := stream(), some(c.before), some(count), some(5)
-				if c.before > 0 {
-					n.must(t, s, eventstore.NoStream, before...)
-				}
-				first := n.must(t, s, c.expected, events...)
-				n.must(t, s, eventstore.Any, later[:2]...)
-				n.must(t, s, eventstore.Expected(first.Revision+2), later[2:]...)
-				again := other.must(t, s, c.expected, events...)
-				require.True(t, again.Replayed, name)
-				again.Replayed = false
-				require.Equal(t, first, again, name)
-				n.holds(t, s, append(append(before, events...), later...)...)
-			}
-		}
-	}},
 	{"concurrent repetitions of an append get the same result", func(t *testing.T, n *node) {
 		s, e, other := stream(), one(), n.another(t)
 		var all sync.WaitGroup
@@ -137,33 +114,6 @@ var together = []sentence{
 			require.Equal(t, stored[i].Position+1, e.Position, "another event lies between")
 			require.Equal(t, stored[i].At, e.At)
 		}
-	}},
-	{"an append that fails does not fail its neighbours", func(t *testing.T, n *node) {
-		taken, events := stream(), some(4)
-		n.must(t, taken, eventstore.NoStream, one())
-		bad := one()
-		bad.Data = []byte(`{`)
-		known := some(2)
-		n.must(t, taken, eventstore.Any, known...)
-		asked := []eventstore.Transaction{
-			eventstore.To(stream(), eventstore.NoStream, events[:1]...),
-			eventstore.To(taken, eventstore.NoStream, some(1)...),
-			eventstore.To(stream(), eventstore.Any, events[1:3]...),
-			eventstore.To(stream(), eventstore.Any, bad),
-			eventstore.To(taken, eventstore.Any, one(), known[1]),
-			eventstore.To(stream(), eventstore.Any, events[3:]...),
-		}
-		results := n.AppendEach(t.Context(), asked)
-		var wrong *eventstore.WrongRevision
-		require.ErrorAs(t, results[1].Err, &wrong)
-		require.ErrorIs(t, results[3].Err, eventstore.ErrBadEvent)
-		require.ErrorAs(t, results[4].Err, &wrong)
-		for _, i := range []int{0, 2, 5} {
-			require.NoError(t, results[i].Err)
-			n.holds(t, asked[i].Writes[0].Stream, asked[i].Writes[0].Events...)
-		}
-		require.Empty(t, n.stream(t, asked[3].Writes[0].Stream))
-		require.Len(t, n.stream(t, taken), 3)
 	}},
 	{"stored events do not share the caller's memory", func(t *testing.T, n *node) {
 		s, e, after := stream(), one(), n.head(t)

@@ -396,14 +396,6 @@ var reading = []sentence{
 		_, err = n.PositionAt(ctx, time.Now())
 		require.ErrorIs(t, err, context.Canceled)
 	}},
-	{"the head covers all earlier appends, on every node", func(t *testing.T, n *node) {
-		other := n.another(t)
-		for range 20 {
-			done := n.must(t, stream(), eventstore.NoStream, some(2)...)
-			require.GreaterOrEqual(t, n.head(t), done.Position)
-			require.GreaterOrEqual(t, other.head(t), done.Position)
-		}
-	}},
 	{"the log's id is the same on every node", func(t *testing.T, n *node) {
 		require.NotZero(t, n.ID())
 		require.Equal(t, n.ID(), n.another(t).ID())

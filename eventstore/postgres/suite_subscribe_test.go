@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,32 +144,6 @@ var following = []sentence{
 		want := n.stream(t, s)
 		for i := range seen {
 			require.Equal(t, want, seen[i], "subscriber %d", i)
-		}
-	}},
-	{"nothing is skipped or repeated while several nodes append", func(t *testing.T, n *node) {
-		const writers, each = 8, 40
-		s, nodes, after := stream(), []*node{n, n.another(t), n.another(t)}, n.head(t)
-		var (
-			all    sync.WaitGroup
-			failed atomic.Int32
-		)
-		for w := range writers {
-			all.Go(func() {
-				for range each {
-					if _, err := nodes[w%3].persist(t.Context(), s, eventstore.Any, one()); err != nil {
-						failed.Add(1)
-					}
-				}
-			})
-		}
-		followed := make([][]event.Stored, 3)
-		for i, through := range nodes {
-			followed[i] = through.follow(t, after, writers*each, s) // another place in the middle each
-		}
-		all.Wait()
-		require.Zero(t, failed.Load())
-		for i := range nodes {
-			require.Equal(t, n.stream(t, s), followed[i])
 		}
 	}},
 	{"a subscription ends with its context, even under load", func(t *testing.T, n *node) {

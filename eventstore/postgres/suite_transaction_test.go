@@ -76,18 +76,6 @@ var transacting = []sentence{
 		require.Equal(t, []int64{0, 1, 2, 0, 1, 2},
 			[]int64{got[0].Revision, got[1].Revision, got[2].Revision, got[3].Revision, got[4].Revision, got[5].Revision})
 	}},
-	{"a check writes nothing, and may be of a stream that does not exist", func(t *testing.T, n *node) {
-		written, checked, missing := stream(), n.exists(t, 3), stream()
-		x := eventstore.Transaction{
-			AsOf: n.head(t), Writes: []eventstore.Write{write(written, eventstore.NoStream, 1, 0)},
-			Checks: []eventstore.Check{{Stream: checked, Expected: 2}, {Stream: missing, Expected: eventstore.NoStream}},
-		}
-		_, err := n.Append(t.Context(), x)
-		require.NoError(t, err)
-		require.Len(t, n.stream(t, checked), 3)
-		require.Empty(t, n.stream(t, missing))
-		n.holds(t, written, x.Writes[0].Events...)
-	}},
 	{"a transaction without writes returns a position where its checks hold", func(t *testing.T, n *node) {
 		checked := n.exists(t, 2)
 		before := n.head(t)
