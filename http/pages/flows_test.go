@@ -43,7 +43,7 @@ func tookKeys(t *testing.T, p *browsertest.Page, flow string) {
 // TestARowIsCorrectedByTheKeyboard is the second flow of PAGES.md.
 func TestARowIsCorrectedByTheKeyboard(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	account := karigar(o)
 	p := enter(o, write)
 	p.Go(account)
@@ -193,7 +193,7 @@ func TestAccountsAreSettled(t *testing.T) {
 
 func TestAKarigarIsSettledByTheKeyboard(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	account := karigar(o)
 	p := enter(o, write)
 	p.Go(account)
@@ -251,15 +251,16 @@ func enter(o *apptest.Server, permissions string) *browsertest.Page {
 // karigar opens an account with a row.
 func karigar(o *apptest.Server) (address string) {
 	clerk := o.Clerk(o.Home)
-	clerk.POST("/karigar", `{"name":"Imran"}`).Status(201)
-	clerk.POST("/karigar-ledger/1", `{"date":"2025-03-01","out_entries":[{"item_name":"fine silver","weight":500,"touch":99.5}]}`).Status(201)
-	return "/app/accounts/karigar/1"
+	id := apptest.IdOf(o.T, []byte(clerk.POST("/karigar", `{"name":"Imran"}`).Status(201).Text))
+	clerk.POST(fmt.Sprint("/karigar-ledger/", id),
+		`{"date":"2025-03-01","out_entries":[{"item_name":"fine silver","weight":500,"touch":99.5}]}`).Status(201)
+	return fmt.Sprint("/app/accounts/karigar/", id)
 }
 
 // TestAKarigarsRowIsEnteredByTheKeyboard is the first flow of PAGES.md.
 func TestAKarigarsRowIsEnteredByTheKeyboard(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	account := karigar(o)
 	p := enter(o, write)
 	p.Until(`document.activeElement.id === "account"`)

@@ -88,21 +88,21 @@ func TestOthersSeeAndChangeNothing(t *testing.T) {
 
 func TestMembersSignInAndOut(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	o.Person("asha@example.com")
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha")).User.Email
 	b := visitor(o)
 	b.get("/").Leads("/app/")
 	b.get("/app").Leads("/app/")
 	b.get("/app/").Leads("/app/sign-in")
 	b.get("/app/accounts?q=a").Leads("/app/sign-in?next=%2Fapp%2Faccounts%3Fq%3Da")
 	for _, pairs := range [][]string{
-		{"email", "asha@example.com", "password", "wrong"},
+		{"email", asha, "password", "wrong"},
 		{"email", "nobody@example.com", "password", apptest.GoodPassword}, {"key", "bahi_x"}, {},
 	} {
 		b.submit("/app/sign-in", "/app/sign-in", pairs...).Is(401).Says("This does not sign you in.")
 	}
 	b.submit("/app/sign-in?next=//evil.example/x", "/app/sign-in",
-		"email", "asha@example.com", "password", apptest.GoodPassword).Leads("/app/")
+		"email", asha, "password", apptest.GoodPassword).Leads("/app/")
 	page := b.get("/app/").Is(200).Says("Today", "Sign out")
 	require.Contains(t, page.Header.Get("Content-Security-Policy"), "default-src 'none'")
 	thief := b.get("/app/")
@@ -113,8 +113,8 @@ func TestMembersSignInAndOut(t *testing.T) {
 
 func TestOperationsAcceptTheCookieForReadsAlone(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b := byKey(o, apptest.Home, write)
+	o := apptest.Share(t)
+	b := byKey(o, o.Home, write)
 	b.get("/banks").Is(200)
 	require.Contains(t, b.get("/banks").Header.Values("Vary"), "Cookie")
 	require.Contains(t, b.get("/banks").Header.Get("Content-Security-Policy"), "sandbox")
@@ -124,7 +124,7 @@ func TestOperationsAcceptTheCookieForReadsAlone(t *testing.T) {
 
 func TestABrowserWithoutASessionIsSentToTheSignIn(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+"/banks?as_of=2025-03-01", http.NoBody)
 	require.NoError(t, err)
 	r.Header.Set("Accept", "text/html,application/xhtml+xml")

@@ -33,9 +33,9 @@ func (b browser) until(path string, texts ...string) apptest.Page {
 
 func TestOnlyOperatorsSeeThePagesOfOperators(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	o.Person("asha@example.com")
-	b := signedIn(o, "asha@example.com")
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha")).User.Email
+	b := signedIn(o, asha)
 	require.NotContains(t, b.get("/app/").Text, "/app/operate")
 	for _, path := range []string{
 		"", "/projections", "/projections/books", "/projections/books/rebuild", "/events", "/events/1", "/jobs", "/parked", "/webhooks",
@@ -48,7 +48,7 @@ func TestOnlyOperatorsSeeThePagesOfOperators(t *testing.T) {
 		b.site.Ask(http.MethodPost, "/app/operate/"+path, with(token, "do", do, "id", "1")).Is(403)
 	}
 	visitor(o).get("/app/operate").Leads("/app/sign-in?next=%2Fapp%2Foperate")
-	byKey(o, apptest.Home, write).get("/app/operate").Is(403)
+	byKey(o, o.Home, write).get("/app/operate").Is(403)
 }
 
 func TestOperatorsSeeWhatNeedsThem(t *testing.T) {

@@ -105,8 +105,8 @@ func TestASlipNumberIsFound(t *testing.T) {
 
 func TestTheDaybookHasAllLedgersByDay(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	b, clerk := byKey(o, o.Home, write), o.Clerk(o.Home)
 	account := karigar(o)
 	book(o, clerk, 2)
 	b.get("/app/daybook").Is(200).Says("There are no rows of these days.", "The books are not locked.")
@@ -120,8 +120,8 @@ func TestTheDaybookHasAllLedgersByDay(t *testing.T) {
 	b.get("/app/daybook?from=2024-01-01&to=2025-03-02").Is(200).Says("This page has not all rows of the period.", "Imran")
 	b.get("/app/daybook?from=2025-03-02&to=2025-03-01").Is(422).Says("must not be after to")
 	b.get("/app/daybook?from=x").Is(422)
-	byKey(o, apptest.OtherWorkspace, write).get("/app/daybook?from=2025-03-01&to=2025-03-02").Is(200).Says("There are no rows of these days.")
-	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/daybook").Is(403)
+	byKey(o, o.Abroad, write).get("/app/daybook?from=2025-03-01&to=2025-03-02").Is(200).Says("There are no rows of these days.")
+	byKey(o, o.Home, `{"messaging":"read"}`).get("/app/daybook").Is(403)
 }
 
 func TestTheLockIsMovedInABrowser(t *testing.T) {
