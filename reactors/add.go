@@ -7,6 +7,11 @@ import (
 	"github.com/riverqueue/river"
 )
 
+// Adder adds a job, unless an equal one is unfinished.
+type Adder interface {
+	Add(ctx context.Context, args Args) error
+}
+
 // Add adds a job that follows from a request instead of an event. It adds nothing while an equal job is unfinished.
 func (j *Jobs) Add(ctx context.Context, args Args) error {
 	policy, known := j.policies[args.Kind()]

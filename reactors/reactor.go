@@ -60,6 +60,17 @@ func On[E any](react func(*Queue, event.Recorded[E]) error) Reaction {
 	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error { return react(q, event.As[E](r)) }}
 }
 
+// OnID is [On] for events of streams with a UUID as their id.
+func OnID[E any](react func(q *Queue, id uuid.UUID, e event.Recorded[E])) Reaction {
+	return On(func(q *Queue, e event.Recorded[E]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil {
+			react(q, id, e)
+		}
+		return err
+	})
+}
+
 // OnErasure returns the reactions to all events that request an erasure.
 func OnErasure(react func(*Queue, event.Erasure)) (all []Reaction) {
 	for _, t := range domain.Catalogue.Endings() {

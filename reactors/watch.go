@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -85,25 +86,14 @@ func (w waiting) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
 	counts := map[string]int64{}
-	rows, err := w.j.pool.Query(ctx, `
+	var (
+		kind string
+		n    int64
+	)
+	rows, _ := w.j.pool.Query(ctx, `
 		select kind, count(*) from river.river_job
-		where state in ('available', 'pending', 'retryable', 'running', 'scheduled') group by kind`)
-	if err == nil {
-		var (
-			kind string
-			n    int64
-		)
-		for rows.Next() {
-			if err = rows.Scan(&kind, &n); err != nil {
-				break
-			}
-			counts[kind] = n
-		}
-		rows.Close()
-		if err == nil {
-			err = rows.Err()
-		}
-	}
+		where state in ('available', 'pending', 'retryable', 'running', 'scheduled') group by kind`) // ForEachRow returns the error
+	_, err := pgx.ForEachRow(rows, []any{&kind, &n}, func() error { counts[kind] = n; return nil })
 	if err != nil {
 		w.j.log.Warn("counting the waiting jobs failed", "error", err)
 		return

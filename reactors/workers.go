@@ -1,6 +1,7 @@
 package reactors
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,19 +38,7 @@ const (
 
 // withDefaults returns the policy with its defaults.
 func (p Policy) withDefaults() Policy {
-	if p.Attempts == 0 {
-		p.Attempts = 12
-	}
-	if p.First == 0 {
-		p.First = 3 * time.Second
-	}
-	if p.Timeout == 0 {
-		p.Timeout = defaultTimeout
-	}
-	if p.AtOnce == 0 {
-		p.AtOnce = 4
-	}
-	return p
+	return Policy{cmp.Or(p.Attempts, 12), cmp.Or(p.First, 3*time.Second), cmp.Or(p.Timeout, defaultTimeout), cmp.Or(p.AtOnce, 4)}
 }
 
 // wait returns the delay after an attempt, counted from 1. It stops growing at the policy's last attempt, because an operator may add

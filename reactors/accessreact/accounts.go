@@ -14,54 +14,32 @@ import (
 
 // Accounts mails users about their accounts, and erases users when they are due.
 var Accounts = reactors.Define("accounts",
-	reactors.On(func(q *reactors.Queue, e event.Recorded[user.Registered]) error {
-		id, err := uuid.Parse(e.StreamID())
-		if err == nil && !e.Data.Verified {
+	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[user.Registered]) {
+		if !e.Data.Verified {
 			q.Add(SendVerification{User: id})
 		}
-		return err
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[user.EmailChanged]) error {
-		id, err := uuid.Parse(e.StreamID())
-		if err == nil {
-			q.Add(SendVerification{User: id})
-		}
-		if err == nil && !e.Data.Before.IsZero() {
+	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[user.EmailChanged]) {
+		q.Add(SendVerification{User: id})
+		if !e.Data.Before.IsZero() {
 			q.Add(SendEmailNotice{User: id, Revision: e.Revision})
 		}
-		return err
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[user.EmailRestored]) error {
-		id, err := uuid.Parse(e.StreamID())
-		if err == nil {
-			q.Add(SendReset{EmailKey: e.Data.EmailKey})
-			q.Add(SendEmailNotice{User: id, Revision: e.Revision})
-			q.Add(SendDeletionReceipt{User: id}) // the new address may have received one
-		}
-		return err
+	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[user.EmailRestored]) {
+		q.Add(SendReset{EmailKey: e.Data.EmailKey})
+		q.Add(SendEmailNotice{User: id, Revision: e.Revision})
+		q.Add(SendDeletionReceipt{User: id}) // the new address may have received one
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[user.DeletionRequested]) error {
-		id, err := uuid.Parse(e.StreamID())
-		if err == nil {
-			q.Add(SendDeletionNotice{User: id})
-			q.Add(SendDeletionReceipt{User: id})
-			q.AddAt(e.Data.DeleteAfter, EraseUser{User: id})
-		}
-		return err
+	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[user.DeletionRequested]) {
+		q.Add(SendDeletionNotice{User: id})
+		q.Add(SendDeletionReceipt{User: id})
+		q.AddAt(e.Data.DeleteAfter, EraseUser{User: id})
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[workspace.Invited]) error {
-		id, err := uuid.Parse(e.StreamID())
-		if err == nil {
-			q.Add(SendInvitation{Workspace: id, Invitation: e.Data.Invitation})
-		}
-		return err
+	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[workspace.Invited]) {
+		q.Add(SendInvitation{Workspace: id, Invitation: e.Data.Invitation})
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[workspace.AddressMismatched]) error {
-		id, err := uuid.Parse(e.StreamID())
-		if err == nil {
-			q.Add(SendStrayNotice{Workspace: id, Invitation: e.Data.Invitation})
-		}
-		return err
+	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[workspace.AddressMismatched]) {
+		q.Add(SendStrayNotice{Workspace: id, Invitation: e.Data.Invitation})
 	}),
 )
 
@@ -128,46 +106,22 @@ type ScrubTables struct {
 // SweepErasures erases users who are due, and due subjects that are still readable. It finishes begun erasures.
 type SweepErasures struct{}
 
-// Kind implements [reactors.Args].
-func (SendVerification) Kind() string { return "send_verification" }
+// The kinds of jobs, which implement [reactors.Args].
 
-// Kind implements [reactors.Args].
-func (SendReset) Kind() string { return "send_password_reset" }
-
-// Kind implements [reactors.Args].
-func (SendEmailNotice) Kind() string { return "send_email_notice" }
-
-// Kind implements [reactors.Args].
-func (SendDeletionNotice) Kind() string { return "send_deletion_notice" }
-
-// Kind implements [reactors.Args].
+func (SendVerification) Kind() string    { return "send_verification" }
+func (SendReset) Kind() string           { return "send_password_reset" }
+func (SendEmailNotice) Kind() string     { return "send_email_notice" }
+func (SendDeletionNotice) Kind() string  { return "send_deletion_notice" }
 func (SendDeletionReceipt) Kind() string { return "send_deletion_receipt" }
-
-// Kind implements [reactors.Args].
-func (SendInvitation) Kind() string { return "send_invitation" }
-
-// Kind implements [reactors.Args].
-func (SendStrayNotice) Kind() string { return "send_stray_notice" }
-
-// Kind implements [reactors.Args].
-func (ForgetSubject) Kind() string { return "forget_subject" }
-
-// Kind implements [reactors.Args].
-func (EraseUser) Kind() string { return "erase_user" }
-
-// Kind implements [reactors.Args].
-func (ScrubTables) Kind() string { return "scrub_tables" }
-
-// Kind implements [reactors.Args].
-func (SweepErasures) Kind() string { return "sweep_erasures" }
-
-// Adder adds jobs.
-type Adder interface {
-	Add(ctx context.Context, args reactors.Args) error
-}
+func (SendInvitation) Kind() string      { return "send_invitation" }
+func (SendStrayNotice) Kind() string     { return "send_stray_notice" }
+func (ForgetSubject) Kind() string       { return "forget_subject" }
+func (EraseUser) Kind() string           { return "erase_user" }
+func (ScrubTables) Kind() string         { return "scrub_tables" }
+func (SweepErasures) Kind() string       { return "sweep_erasures" }
 
 // Post adds a job for each requested mail.
-type Post struct{ Jobs Adder }
+type Post struct{ Jobs reactors.Adder }
 
 // VerifyEmail implements Post of package accesscmd.
 func (p Post) VerifyEmail(ctx context.Context, id uuid.UUID) error {

@@ -48,7 +48,7 @@ type ResidualData interface {
 
 // Scrubs are the jobs that scrub tables.
 type Scrubs interface {
-	Adder
+	reactors.Adder
 	// Newest returns the greatest id of the jobs of a kind, 0 when there is none.
 	Newest(ctx context.Context, kind string) (int64, error)
 }

@@ -15,28 +15,22 @@ import (
 
 // Companies notifies companies of enquiries, and of changes of their contacts by non-members.
 var Companies = reactors.Define("companies",
-	reactors.On(func(q *reactors.Queue, e event.Recorded[enquiry.Sent]) error {
-		id, err := uuid.Parse(e.StreamID())
-		if err == nil && !e.Data.Spam {
+	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[enquiry.Sent]) {
+		if !e.Data.Spam {
 			q.Add(NotifyByMail{one(id)})
 			q.Add(NotifyByChat{one(id)})
 			q.Add(PushLead{one(id)})
 		}
-		return err
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[company.EmailNamed]) error {
-		id, err := uuid.Parse(e.StreamID())
-		if err == nil && e.Data.Key != "" {
+	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[company.EmailNamed]) {
+		if e.Data.Key != "" {
 			q.Add(ConfirmCompanyEmail{Company: id})
 		}
-		return err
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[companycontact.Edited]) error {
-		id, err := uuid.Parse(e.StreamID())
-		if err == nil && e.Data.ByNonMember {
+	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[companycontact.Edited]) {
+		if e.Data.ByNonMember {
 			q.Add(TellContactChange{Contact: id})
 		}
-		return err
 	}),
 ).Gathering(gather)
 
@@ -116,20 +110,11 @@ type TellContactChange struct {
 	Contact uuid.UUID `json:"contact_id"`
 }
 
-// Kind implements [reactors.Args].
-func (NotifyByMail) Kind() string { return "notify_by_mail" }
+// The kinds of jobs, which implement [reactors.Args].
 
-// Kind implements [reactors.Args].
-func (NotifyByChat) Kind() string { return "notify_by_chat" }
-
-// Kind implements [reactors.Args].
-func (PushLead) Kind() string { return "push_lead" }
-
-// Kind implements [reactors.Args].
-func (SendDigest) Kind() string { return "send_digest" }
-
-// Kind implements [reactors.Args].
+func (NotifyByMail) Kind() string        { return "notify_by_mail" }
+func (NotifyByChat) Kind() string        { return "notify_by_chat" }
+func (PushLead) Kind() string            { return "push_lead" }
+func (SendDigest) Kind() string          { return "send_digest" }
 func (ConfirmCompanyEmail) Kind() string { return "confirm_company_email" }
-
-// Kind implements [reactors.Args].
-func (TellContactChange) Kind() string { return "tell_contact_change" }
+func (TellContactChange) Kind() string   { return "tell_contact_change" }

@@ -85,7 +85,7 @@ type Notices struct {
 	Mailer   accessreact.Mailer
 	Chat     Sender
 	CRM      CRM
-	Jobs     accessreact.Adder
+	Jobs     reactors.Adder
 	Frontend string // base of links: https://example.org
 	Most     int64  // maximum notifications of a company within an hour, before it gets digests; 0: 300
 }

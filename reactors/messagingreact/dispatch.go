@@ -35,7 +35,7 @@ type Dispatcher struct {
 	*messagingcmd.Campaigns
 
 	Views  *messagingview.Views
-	Queue  Adder
+	Queue  reactors.Adder
 	Alone  Alone
 	Values Values
 	AtOnce int     // maximum number of campaigns sent at the same time
@@ -43,11 +43,6 @@ type Dispatcher struct {
 
 	Doubt time.Duration // time after which a message without a response is sent again; 0: 10 minutes
 	Pause time.Duration // time before a throttled message is retried, if the network does not specify; 0: a second
-}
-
-// Adder adds a job, unless an equal one waits.
-type Adder interface {
-	Add(ctx context.Context, args reactors.Args) error
 }
 
 // Alone runs do unless another caller, on any node, runs it for the same channel. It returns false if it did not run.
@@ -349,11 +344,7 @@ func (s *sending) works(ctx context.Context) error {
 
 // wait pauses sending, longer each time.
 func (s *sending) wait(ctx context.Context, stop *network.Failure) {
-	pause := s.Pause
-	if pause == 0 {
-		pause = time.Second
-	}
-	pause = max(pause<<s.putOff, min(stop.After, sliceAtEnd/10))
+	pause := max(cmp.Or(s.Pause, time.Second)<<s.putOff, min(stop.After, sliceAtEnd/10))
 	s.putOff++
 	select {
 	case <-time.After(pause):
