@@ -2,6 +2,7 @@
 package billing
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -109,33 +110,24 @@ func Decode(body []byte) (e Event, err error) {
 	}
 	about := in.Data.Object
 	for _, name := range []string{"payment", "invoice", "subscription"} { // the subscription's own values go last and override
-		if p, there := in.Payload[name]; there && first(p.Entity.Customer, p.Entity.CustomerID) != "" {
+		if p, there := in.Payload[name]; there && cmp.Or(p.Entity.Customer, p.Entity.CustomerID) != "" {
 			about = p.Entity
 		}
 	}
-	e = Event{ID: in.ID, Type: first(in.Type, in.Event), Created: max(in.Created, in.At), Customer: first(about.Customer, about.CustomerID)}
-	e.Workspace, e.Plan = first(about.Metadata.Workspace, about.Reference), first(about.Metadata.Plan, about.Plan.ID, about.PlanID)
+	e = Event{ID: in.ID, Type: cmp.Or(in.Type, in.Event), Created: max(in.Created, in.At), Customer: cmp.Or(about.Customer, about.CustomerID)}
+	e.Workspace, e.Plan = cmp.Or(about.Metadata.Workspace, about.Reference), cmp.Or(about.Metadata.Plan, about.Plan.ID, about.PlanID)
 	if len(about.Items.Data) > 0 {
-		e.Plan = first(e.Plan, about.Items.Data[0].Price.ID)
+		e.Plan = cmp.Or(e.Plan, about.Items.Data[0].Price.ID)
 	}
 	switch kind := strings.TrimPrefix(e.Type, "customer."); kind {
 	case "subscription.deleted", "subscription.cancelled", "subscription.completed":
 		e.Status = "canceled"
 	case "subscription.created", "subscription.updated", "subscription.activated", "subscription.charged":
-		e.Status = first(about.Status, "active")
+		e.Status = cmp.Or(about.Status, "active")
 	case "invoice.paid", "invoice.payment_succeeded", "checkout.session.completed":
 		e.Status = "active"
 	case "invoice.payment_failed", "payment.failed", "subscription.halted":
 		e.Status = "past_due"
 	}
 	return e, nil
-}
-
-func first(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
@@ -35,7 +34,7 @@ func NewReplies(s ReplySettings) (*Replies, error) {
 		return nil, errors.New("expected an address like https://api.example.com/wa/api/v1")
 	case s.APIKey == "":
 		return nil, errors.New("a gateway needs its API key")
-	case s.Source != "" && digits(s.Source) == "":
+	case s.Source != "" && network.Digits(s.Source) == "":
 		return nil, errors.New("our own phone has no digits")
 	}
 	networks, err := New(Settings{Product: s.Channel, Client: &http.Client{
@@ -45,7 +44,7 @@ func NewReplies(s ReplySettings) (*Replies, error) {
 		return nil, err
 	}
 	return &Replies{networks, network.Account{
-		Type: channel.Chat, Dialect: replyDialect, BaseURL: s.BaseURL, APIKey: s.APIKey, SenderID: digits(s.Source), AppName: s.App,
+		Type: channel.Chat, Dialect: replyDialect, BaseURL: s.BaseURL, APIKey: s.APIKey, SenderID: network.Digits(s.Source), AppName: s.App,
 	}}, nil
 }
 
@@ -55,12 +54,12 @@ const replyDialect = "envelope_v2"
 // attempt.
 func (r *Replies) Reply(ctx context.Context, id, to, text string) (string, error) {
 	switch {
-	case digits(to) == "":
+	case network.Digits(to) == "":
 		return "", &network.Failure{Reason: network.Recipient}
 	case r.account.BaseURL == "":
 		return "sandbox-" + id, nil
 	}
-	return r.networks.Send(ctx, r.account, network.Message{ID: id, To: digits(to), Text: text})
+	return r.networks.Send(ctx, r.account, network.Message{ID: id, To: network.Digits(to), Text: text})
 }
 
 // Ended returns the status of a reply after an error: failed; unknown if the aggregator may have accepted it; empty if another attempt may
@@ -75,14 +74,4 @@ func (*Replies) Ended(err error) string {
 	default:
 		return "failed"
 	}
-}
-
-// digits returns the digits of a phone.
-func digits(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
-		}
-		return r
-	}, text)
 }

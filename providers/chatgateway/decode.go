@@ -1,6 +1,7 @@
 package chatgateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bahi/domain/messaging/network"
 	"bahi/providers/lenient"
 )
 
@@ -140,7 +142,7 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 	var content inner
 	if p.Payload != nil {
 		if fault := lenient.Read(p.Payload, &content); fault != "" && slices.Contains(known, p.Type) {
-			wrong = first(wrong, "payload.payload: "+fault)
+			wrong = cmp.Or(wrong, "payload.payload: "+fault)
 		}
 	}
 	if wrong != "" {
@@ -151,16 +153,16 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 	case "message":
 		e.Kind, e.Name, e.UserID = Message, p.Sender.Name, string(p.Sender.UserID)
 		if p.Type == "reaction" {
-			e.Reacts = first(string(content.ID), string(p.Context.ID))
+			e.Reacts = cmp.Or(string(content.ID), string(p.Context.ID))
 		}
-		e.name(first(string(p.Source), string(p.Sender.Phone)))
+		e.name(cmp.Or(string(p.Source), string(p.Sender.Phone)))
 		e.ofGroup(string(p.Source), string(p.GroupID), string(p.Sender.GroupID))
-		e.Text = first(content.Text, content.Caption, content.Title, content.Emoji)
+		e.Text = cmp.Or(content.Text, content.Caption, content.Title, content.Emoji)
 		if content.URL != "" {
 			e.Media = &Media{URL: content.URL, ContentType: content.ContentType}
 		}
 	case "message-event":
-		e.Kind, e.GSID, e.To = Status, string(p.GSID), digits(string(p.Destination))
+		e.Kind, e.GSID, e.To = Status, string(p.GSID), network.Digits(string(p.Destination))
 		e.Code, e.Reason = string(content.Code), content.Reason
 		if content.TS.Time != nil {
 			e.At = content.TS.Time
@@ -180,9 +182,9 @@ func decodeForm(body []byte) ([]Event, error) {
 		return nil, err
 	}
 	get := func(name string) string { return strings.ToValidUTF8(form.Get(name), "\ufffd") }
-	e := Event{Kind: Message, ID: get("MessageSid"), Type: "text", Name: get("ProfileName"), Text: get("Body"), Sender: digits(form.Get("To"))}
+	e := Event{Kind: Message, ID: get("MessageSid"), Type: "text", Name: get("ProfileName"), Text: get("Body"), Sender: network.Digits(form.Get("To"))}
 	if status := get("MessageStatus"); status != "" && !form.Has("Body") { // from us to a person
-		e.Kind, e.Type, e.To, e.Sender = Status, status, e.Sender, digits(form.Get("From"))
+		e.Kind, e.Type, e.To, e.Sender = Status, status, e.Sender, network.Digits(form.Get("From"))
 		e.Code, e.Reason = get("ErrorCode"), get("ErrorMessage")
 		if status == "undelivered" {
 			e.Type = "failed"
@@ -211,8 +213,8 @@ func decodeForm(body []byte) ([]Event, error) {
 func (e *Event) name(id string) {
 	id = id[strings.LastIndexByte(id, ':')+1:]
 	phone, domain, _ := strings.Cut(id, "@")
-	if e.From = digits(phone); strings.Trim(phone, "+0123456789-() ") != "" || domain == hidden {
-		e.From, e.UserID = "", first(e.UserID, id)
+	if e.From = network.Digits(phone); strings.Trim(phone, "+0123456789-() ") != "" || domain == hidden {
+		e.From, e.UserID = "", cmp.Or(e.UserID, id)
 	}
 }
 
@@ -224,26 +226,7 @@ const (
 
 // ofGroup marks a message that was written in a group: it has a group's id, or its sender has a group's address.
 func (e *Event) ofGroup(sender string, groups ...string) {
-	if first(groups...) != "" || strings.HasSuffix(sender, group) {
+	if cmp.Or(groups...) != "" || strings.HasSuffix(sender, group) {
 		e.Kind = Group
 	}
-}
-
-// digits returns the digits of a phone.
-func digits(phone string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return r
-		}
-		return -1
-	}, phone)
-}
-
-func first(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }

@@ -1,9 +1,11 @@
 package chatgateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
+	"bahi/domain/messaging/network"
 	"bahi/providers/lenient"
 )
 
@@ -186,7 +188,7 @@ type graphError struct {
 // note keeps the first error.
 func (e *Event) note(errors []graphError) {
 	if len(errors) > 0 {
-		e.Code, e.Title, e.Reason = string(errors[0].Code), errors[0].Title, first(errors[0].Data.Details, errors[0].Title)
+		e.Code, e.Title, e.Reason = string(errors[0].Code), errors[0].Title, cmp.Or(errors[0].Data.Details, errors[0].Title)
 	}
 }
 
@@ -197,7 +199,7 @@ type collected struct {
 }
 
 func (c *collected) add(e Event, place string) {
-	e.Place, e.App = place, first(e.App, c.app)
+	e.Place, e.App = place, cmp.Or(e.App, c.app)
 	c.events = append(c.events, e)
 }
 
@@ -216,7 +218,7 @@ func collect[T any](c *collected, sender, place string, parts lenient.List[T], e
 			continue
 		}
 		e := event(part.Value)
-		e.Sender = first(sender, e.Sender)
+		e.Sender = cmp.Or(sender, e.Sender)
 		c.add(e, at)
 	}
 }
@@ -255,8 +257,8 @@ func (c *collected) change(account, place string, change graphChange) {
 	}
 	collect(c, sender, place+".messages", v.Messages, func(m graphMessage) Event {
 		e := m.event()
-		e.UserID = first(e.UserID, ids[string(m.From)])
-		e.Name, e.Username = first(names[e.UserID], names[string(m.From)]), first(users[e.UserID], users[string(m.From)])
+		e.UserID = cmp.Or(e.UserID, ids[string(m.From)])
+		e.Name, e.Username = cmp.Or(names[e.UserID], names[string(m.From)]), cmp.Or(users[e.UserID], users[string(m.From)])
 		return e
 	})
 	collect(c, sender, place+".statuses", v.Statuses, graphStatus.event)
@@ -288,7 +290,7 @@ func (c *collected) change(account, place string, change graphChange) {
 func (m graphMessage) event() Event {
 	e := Event{
 		Kind: Message, ID: string(m.ID), UserID: string(m.FromUserID), Type: m.Type, At: m.Timestamp.Time, Reacts: string(m.Reaction.Of),
-		Text: first(m.Text.Body, m.Reaction.Emoji, m.Button.Text, m.Interactive.ButtonReply.Title, m.Interactive.ListReply.Title),
+		Text: cmp.Or(m.Text.Body, m.Reaction.Emoji, m.Button.Text, m.Interactive.ButtonReply.Title, m.Interactive.ListReply.Title),
 	}
 	e.name(string(m.From))
 	e.note(m.Errors)
@@ -307,7 +309,7 @@ func (m graphMessage) event() Event {
 		e.Kind = Other
 		switch m.System.Type {
 		case "user_changed_number":
-			e.Kind, e.Before, e.UserID = Moved, first(e.From, e.UserID), string(m.System.UserID)
+			e.Kind, e.Before, e.UserID = Moved, cmp.Or(e.From, e.UserID), string(m.System.UserID)
 			e.name(string(m.System.WaID))
 		case "user_changed_user_id":
 			e.Kind, e.Before, e.From, e.UserID = Moved, string(m.System.Previous), "", string(m.System.UserID)
@@ -315,7 +317,7 @@ func (m graphMessage) event() Event {
 	}
 	for _, f := range []*file{m.Image, m.Document, m.Audio, m.Video} {
 		if f != nil {
-			e.Media, e.Text = &Media{URL: first(f.URL, f.Link), ID: string(f.ID), ContentType: f.MimeType}, first(e.Text, f.Caption)
+			e.Media, e.Text = &Media{URL: cmp.Or(f.URL, f.Link), ID: string(f.ID), ContentType: f.MimeType}, cmp.Or(e.Text, f.Caption)
 		}
 	}
 	e.ofGroup(string(m.From), string(m.GroupID))
@@ -323,7 +325,7 @@ func (m graphMessage) event() Event {
 }
 
 func (s graphStatus) event() Event {
-	e := Event{Kind: Status, ID: string(s.ID), GSID: string(s.GSID), Type: s.Status, At: s.Timestamp.Time, To: digits(string(s.RecipientID)),
+	e := Event{Kind: Status, ID: string(s.ID), GSID: string(s.GSID), Type: s.Status, At: s.Timestamp.Time, To: network.Digits(string(s.RecipientID)),
 		UserID: string(s.RecipientUserID), Callback: s.Callback}
 	e.note(s.Errors)
 	return e

@@ -1,6 +1,7 @@
 package chatgateway
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha1" //nolint:gosec // G505: form_v1's signature is an HMAC with it
 	"crypto/sha256"
@@ -8,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"mime"
 	"net/http"
 	"net/netip"
@@ -63,11 +65,7 @@ func (p Proof) signed(r *http.Request, body []byte) bool {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == formType {
 		return equal(r.Header.Get("X-Gateway-Signature"), SignForm(p.HMACSecret, p.PublicURL+r.URL.RequestURI(), body))
 	}
-	header := p.HMACHeader
-	if header == "" {
-		header = DefaultHMACHeader
-	}
-	return equal(r.Header.Get(header), Sign(p.HMACSecret, body))
+	return equal(r.Header.Get(cmp.Or(p.HMACHeader, DefaultHMACHeader)), Sign(p.HMACSecret, body))
 }
 
 // Sign returns the signature of a body: sha256=<hex of the HMAC-SHA256>.
@@ -86,12 +84,7 @@ func SignForm(secret, address string, body []byte) string {
 	}
 	var signed strings.Builder
 	signed.WriteString(address)
-	names := make([]string, 0, len(form))
-	for name := range form {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(form)) {
 		for _, value := range form[name] {
 			signed.WriteString(name)
 			signed.WriteString(value)

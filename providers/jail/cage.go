@@ -9,6 +9,7 @@ package jail
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,7 +143,7 @@ func Open(ctx context.Context, of Owner, l Limits) (*Jail, error) {
 		end()
 		return nil, fmt.Errorf("create a jail: %w", err)
 	}
-	c := &Jail{dir: dir, limits: l.orUsual(), user: credential(), end: end}
+	c := &Jail{dir: dir, limits: l.withDefaults(), user: credential(), end: end}
 	if c.user != nil {
 		if err := os.Chown(dir, nobody, nobody); err != nil {
 			return nil, errors.Join(fmt.Errorf("create a jail: %w", err), c.Close())
@@ -151,26 +152,12 @@ func Open(ctx context.Context, of Owner, l Limits) (*Jail, error) {
 	return c, nil
 }
 
-func (l Limits) orUsual() Limits {
-	if l.Time == 0 {
-		l.Time = DefaultLimits.Time
+func (l Limits) withDefaults() Limits {
+	d := DefaultLimits
+	return Limits{
+		Time: cmp.Or(l.Time, d.Time), Processor: cmp.Or(l.Processor, d.Processor), Memory: cmp.Or(l.Memory, d.Memory),
+		FileSize: cmp.Or(l.FileSize, d.FileSize), Output: cmp.Or(l.Output, d.Output), Processes: cmp.Or(l.Processes, d.Processes),
 	}
-	if l.Processor == 0 {
-		l.Processor = DefaultLimits.Processor
-	}
-	if l.Memory == 0 {
-		l.Memory = DefaultLimits.Memory
-	}
-	if l.FileSize == 0 {
-		l.FileSize = DefaultLimits.FileSize
-	}
-	if l.Output == 0 {
-		l.Output = DefaultLimits.Output
-	}
-	if l.Processes == 0 {
-		l.Processes = DefaultLimits.Processes
-	}
-	return l
 }
 
 // Close removes the folder and all that is in it.
@@ -237,7 +224,7 @@ func (c *Jail) Stream(ctx context.Context, to io.Writer, program string, args ..
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, said
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + c.dir, "TMPDIR=" + c.dir}, c.Env...)
 	// The whole group is killed. Pdeathsig covers the death of this process.
-	cmd.SysProcAttr = apart(c.user)
+	cmd.SysProcAttr = within(chosen(), c.user)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
@@ -282,9 +269,7 @@ var chosen = sync.OnceValue(func() uintptr {
 // Isolated reports whether programs have no network. If not, the machine's firewall can block the user nobody.
 func Isolated() bool { return chosen() != 0 }
 
-// apart returns the attributes of a program: its own process group, another user, no network if possible.
-func apart(user *syscall.Credential) *syscall.SysProcAttr { return within(chosen(), user) }
-
+// within returns the attributes of a program: its own process group, another user, and the namespaces of the flags.
 func within(flags uintptr, user *syscall.Credential) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true, Credential: user, Pdeathsig: syscall.SIGKILL, Cloneflags: flags}
 	if flags&syscall.CLONE_NEWUSER != 0 {
@@ -343,14 +328,10 @@ func (c *Jail) threads() (count int, err error) {
 		if sys, ok := info.Sys().(*syscall.Stat_t); !ok || int(sys.Uid) != uid {
 			continue
 		}
-		status, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "status"))
-		if err != nil {
-			continue
-		}
+		status, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "status")) // none if the process has ended
 		_, rest, _ := strings.Cut(string(status), "\nThreads:\t")
 		number, _, _ := strings.Cut(rest, "\n")
-		n, err := strconv.Atoi(number)
-		if err == nil {
+		if n, err := strconv.Atoi(number); err == nil {
 			count += n
 		}
 	}

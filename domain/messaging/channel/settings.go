@@ -8,6 +8,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
 )
 
@@ -41,7 +42,7 @@ func (s State) Sender() string {
 	case s.Type != Chat:
 		return ""
 	case set.Dialect == formV1:
-		return digits(set.SenderID)
+		return network.Digits(set.SenderID)
 	case set.Dialect != "" && set.Dialect != "cloud" && set.AppName != "": // only aggregators have apps
 		return "app:" + set.AppName
 	default:
@@ -69,16 +70,6 @@ func (s State) Incoming() string {
 
 // formV1 is a dialect with calls that identify the channel only by its phone.
 const formV1 = "form_v1"
-
-// digits returns the digits of a text.
-func digits(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
-		}
-		return r
-	}, text)
-}
 
 // on returns settings after the change.
 func (c Change) on(s Settings) Settings {
@@ -126,7 +117,7 @@ func (c Change) check(before Settings) error {
 	if c.BaseURL.State == patch.Given && place(c.BaseURL.Value) == "" {
 		wrong = append(wrong, invalid("settings.baseUrl", "expected an address like https://chat.example.org/v1"))
 	}
-	if s := c.on(before); s.Dialect == formV1 && digits(s.SenderID) == "" {
+	if s := c.on(before); s.Dialect == formV1 && network.Digits(s.SenderID) == "" {
 		wrong = append(wrong, invalid("settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone"))
 	}
 	for _, text := range c.AllowedOrigins.Value {

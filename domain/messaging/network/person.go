@@ -2,6 +2,7 @@ package network
 
 import (
 	"regexp"
+	"strings"
 	"time"
 
 	"bahi/domain/person"
@@ -51,4 +52,14 @@ func (m Moment) Before(other Moment) bool {
 		return c < 0
 	}
 	return m.ArrivedAt.Before(other.ArrivedAt)
+}
+
+// Digits returns the ASCII digits of a text.
+func Digits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, text)
 }

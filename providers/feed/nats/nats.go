@@ -295,21 +295,13 @@ func inHeader(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' 
 
 // percent encodes all bytes but the plain ones as % and two digits.
 func percent(text string, plain func(byte) bool) string {
-	const digits = "0123456789ABCDEF"
-	var out []byte // nil while all bytes are plain
+	var out strings.Builder
 	for i := range len(text) {
-		c := text[i]
-		switch {
-		case !plain(c) && out == nil:
-			out = append(append(make([]byte, 0, len(text)+8), text[:i]...), '%', digits[c>>4], digits[c&15])
-		case !plain(c):
-			out = append(out, '%', digits[c>>4], digits[c&15])
-		case out != nil:
-			out = append(out, c)
+		if c := text[i]; plain(c) {
+			out.WriteByte(c)
+		} else {
+			fmt.Fprintf(&out, "%%%02X", c)
 		}
 	}
-	if out == nil {
-		return text
-	}
-	return string(out)
+	return out.String()
 }
