@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,18 +89,7 @@ func (c benchCommand) complete() benchCommand {
 	if c.Quick {
 		rows, round, rounds, sustain = 50_000, time.Second/2, 3, 5*time.Second
 	}
-	if c.Rows == 0 {
-		c.Rows = rows
-	}
-	if c.Round == 0 {
-		c.Round = round
-	}
-	if c.Sustain == 0 {
-		c.Sustain = sustain
-	}
-	if c.Rounds == 0 {
-		c.Rounds = rounds
-	}
+	c.Rows, c.Round, c.Rounds, c.Sustain = cmp.Or(c.Rows, rows), cmp.Or(c.Round, round), cmp.Or(c.Rounds, rounds), cmp.Or(c.Sustain, sustain)
 	return c
 }
 
@@ -299,7 +289,6 @@ var scenarios = []scenario{
 	{"nodes", "two nodes on one database", onLedger((*benchmark).nodes)},
 	{"journal", "a journal in the EventStoreDB that EVENTSTORE_TEST_URL names, or in a gateway", onLedger((*benchmark).journal)},
 	{"rebuild", "rebuilds of the books", (*benchmark).rebuilds},
-	{"register", "registrations", onServer((*benchmark).registrations)},
 	{"enquiries", "public enquiries", onServer((*benchmark).enquiries)},
 	{"import", "imports of a catalog", onServer((*benchmark).catalog)},
 	{"contacts", "imports of contacts, and rows of another workspace beside them", onLedger((*benchmark).contacts)},

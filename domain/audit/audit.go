@@ -9,12 +9,8 @@ import (
 	"bahi/domain/fault"
 )
 
-type (
-	// Event is an event about the log's proofs.
-	Event = event.Event[State]
-	// Command is an operator's command about them.
-	Command = event.Command[State]
-)
+// Event is an event about the log's proofs.
+type Event = event.Event[State]
 
 // Kind is the kind of the stream audit-log.
 var Kind = event.NewKind("audit",

@@ -10,6 +10,17 @@ import (
 	"bahi/domain/event"
 )
 
+// record returns an event of an active account, or none if it would change nothing.
+func (s State) record(e event.Event[State], same bool) ([]event.Event[State], error) {
+	switch {
+	case !s.Active():
+		return nil, ErrNotFound
+	case same:
+		return nil, nil
+	}
+	return []event.Event[State]{e}, nil
+}
+
 // Register creates an account. The caller has normalised the values (see package person).
 type Register struct {
 	Provider  string
@@ -39,13 +50,7 @@ type VerifyEmail struct {
 
 // Decide returns no events for a former address.
 func (c VerifyEmail) Decide(s State) ([]event.Event[State], error) {
-	if !s.Active() {
-		return nil, ErrNotFound
-	}
-	if s.Verified || c.EmailKey != s.EmailKey {
-		return nil, nil
-	}
-	return []event.Event[State]{EmailVerified(c)}, nil
+	return s.record(EmailVerified(c), s.Verified || c.EmailKey != s.EmailKey)
 }
 
 // ChangeProfile changes the given fields. An empty Phone removes the number.
@@ -84,13 +89,7 @@ type ChangeEmail struct {
 
 // Decide changes the address once.
 func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
-	if !s.Active() {
-		return nil, ErrNotFound
-	}
-	if c.EmailKey == s.EmailKey {
-		return nil, nil
-	}
-	return []event.Event[State]{EmailChanged{Email: c.Email, EmailKey: c.EmailKey, Before: s.Email, EmailBefore: s.EmailKey}}, nil
+	return s.record(EmailChanged{Email: c.Email, EmailKey: c.EmailKey, Before: s.Email, EmailBefore: s.EmailKey}, c.EmailKey == s.EmailKey)
 }
 
 // Edit changes a profile, an address, or both in one decision.
@@ -179,13 +178,7 @@ type ChangePicture struct {
 
 // Decide changes the picture.
 func (c ChangePicture) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case !s.Active():
-		return nil, ErrNotFound
-	case c.Key == s.Picture:
-		return nil, nil
-	}
-	return []event.Event[State]{PictureChanged(c)}, nil
+	return s.record(PictureChanged(c), c.Key == s.Picture)
 }
 
 // LinkIdentity lets the user sign in with a provider's identity. The identity is claimed already.
@@ -195,13 +188,7 @@ type LinkIdentity struct {
 
 // Decide links an identity once.
 func (c LinkIdentity) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case !s.Active():
-		return nil, ErrNotFound
-	case slices.Contains(s.Identities, c.IdentityKey):
-		return nil, nil
-	}
-	return []event.Event[State]{IdentityLinked(c)}, nil
+	return s.record(IdentityLinked(c), slices.Contains(s.Identities, c.IdentityKey))
 }
 
 // Grant makes the user an operator of the deployment, or revokes that.
@@ -211,13 +198,7 @@ type Grant struct {
 
 // Decide records only a change.
 func (c Grant) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case !s.Active():
-		return nil, ErrNotFound
-	case s.Operator == c.Operator:
-		return nil, nil
-	}
-	return []event.Event[State]{Granted(c)}, nil
+	return s.record(Granted(c), s.Operator == c.Operator)
 }
 
 // RequestDeletion requests the account's erasure after a delay.
@@ -227,13 +208,7 @@ type RequestDeletion struct {
 
 // Decide returns no events for a second request.
 func (c RequestDeletion) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case !s.Active():
-		return nil, ErrNotFound
-	case s.DeleteAfter != nil:
-		return nil, nil
-	}
-	return []event.Event[State]{DeletionRequested{DeleteAfter: c.DeleteAfter.UTC()}}, nil
+	return s.record(DeletionRequested{DeleteAfter: c.DeleteAfter.UTC()}, s.DeleteAfter != nil)
 }
 
 // CancelDeletion cancels a requested deletion.
@@ -241,13 +216,7 @@ type CancelDeletion struct{}
 
 // Decide cancels a pending request.
 func (CancelDeletion) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case !s.Active():
-		return nil, ErrNotFound
-	case s.DeleteAfter == nil:
-		return nil, nil
-	}
-	return []event.Event[State]{DeletionCancelled{}}, nil
+	return s.record(DeletionCancelled{}, s.DeleteAfter == nil)
 }
 
 // BeginErasure ends the account. It fails before DeleteAfter and after CancelDeletion. After it, the deletion can no longer be cancelled.

@@ -105,13 +105,6 @@ func (o *Server) waitJobs(kind, unlike string) {
 	}, time.Minute, 5*time.Millisecond, kind)
 }
 
-// Swept waits for the sweep after the start, which would delete rows that a test lets expire.
-func (o *Server) Swept() {
-	o.T.Helper()
-	o.WaitFirstJob("sweep_credentials")
-	o.WaitFirstJob("sweep_erasures")
-}
-
 var tokenInLink = regexp.MustCompile(`(https?://\S+)\?token=(\S+)`)
 
 // Link returns the page and the token of the link in a mail.
