@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -84,9 +85,7 @@ type Server struct {
 
 // NewServer returns a server, and adds /livez, /readyz and /metrics to the API.
 func NewServer(config Config) *Server {
-	if config.Log == nil {
-		config.Log = slog.New(slog.DiscardHandler)
-	}
+	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
 	if config.Grace == 0 {
 		config.Grace = defaultGrace
 	}

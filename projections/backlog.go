@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -101,9 +102,7 @@ func (b *Backlog) wasAsked() bool {
 // measure records the log's head with its time, and reports whether events wait for a projection.
 func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 	most := b.Most
-	if most == 0 {
-		most = maxBacklog
-	}
+	most = cmp.Or(most, maxBacklog)
 	if n := len(b.marks); n == 0 || b.marks[n-1].position < head {
 		b.marks = append(b.marks, mark{head, now})
 	}

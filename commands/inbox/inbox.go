@@ -8,6 +8,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,9 +105,7 @@ const (
 
 // New returns an inbox in a migrated database.
 func New(config Config) *Inbox {
-	if config.Keep == 0 {
-		config.Keep = defaultKeep
-	}
+	config.Keep = cmp.Or(config.Keep, defaultKeep)
 	if config.Room == 0 {
 		config.Room = defaultRoom
 	}

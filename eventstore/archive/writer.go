@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -144,12 +145,8 @@ func (a *Archive) continues(ctx context.Context, log Log, o Options) error {
 
 // write writes the events after the manifest's last position, and at the end the new manifest.
 func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ Manifest, err error) {
-	if o.SegmentEvents == 0 {
-		o.SegmentEvents = SegmentEvents
-	}
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = SegmentBytes
-	}
+	o.SegmentEvents = cmp.Or(o.SegmentEvents, SegmentEvents)
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, SegmentBytes)
 	for name := range o.Files {
 		if !isFileName(name) {
 			return m, fmt.Errorf("%q cannot be the name of a further file", name)

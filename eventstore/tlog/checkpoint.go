@@ -2,6 +2,7 @@ package tlog
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -94,9 +95,7 @@ func (k Keys) Open(signed []byte) (Checkpoint, []Signature, error) {
 	n, err := note.Open(signed, k)
 	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
 		c, err := parseText(unverified.Note.Text)
-		if err == nil {
-			err = ErrNotSigned
-		}
+		err = cmp.Or(err, ErrNotSigned)
 		return c, nil, err
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -96,9 +97,7 @@ func (b *body) planObject(t reflect.Type, s *huma.Schema) {
 		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		o.byName[name] = len(o.fields)
 		o.fields = append(o.fields, field{
 			name: name, index: f.Index, schema: s.Properties[name], required: slices.Contains(s.Required, name),

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -156,9 +157,7 @@ func (c *call) send() {
 		return
 	}
 	c.sent = true
-	if c.status == 0 {
-		c.status = http.StatusOK
-	}
+	c.status = cmp.Or(c.status, http.StatusOK)
 	if c.request.DryRun && c.status < http.StatusMultipleChoices {
 		c.status = http.StatusOK
 	}

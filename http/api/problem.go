@@ -129,9 +129,7 @@ func (c *call) judge(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
-	if c.cause == nil {
-		c.cause = err
-	}
+	c.cause = cmp.Or(c.cause, err)
 	switch {
 	case errors.Is(err, context.Canceled) && c.r.Context().Err() != nil:
 		return ProblemOf(statusClientGone)

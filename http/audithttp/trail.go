@@ -1,6 +1,7 @@
 package audithttp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -181,9 +182,7 @@ func wrong(field, message string) error {
 // days returns the period of the query.
 func (q TrailQuery) days() (Days, error) {
 	d := Days{From: q.From.Get(), To: q.To.Get(), By: q.By, Name: q.Period}
-	if d.By == "" {
-		d.By = "recorded"
-	}
+	d.By = cmp.Or(d.By, "recorded")
 	if q.Period != "" {
 		if d.From != nil || d.To != nil {
 			return d, wrong("period", "cannot be given together with from or to")

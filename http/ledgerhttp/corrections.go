@@ -1,6 +1,7 @@
 package ledgerhttp
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -61,9 +62,7 @@ func (o operations[In, Out]) corrections() {
 		ByRow
 		Body *ReverseRow
 	}) (*api.Tagged[Row[In, Out]], error) {
-		if in.Body == nil {
-			in.Body = &ReverseRow{}
-		}
+		in.Body = cmp.Or(in.Body, &ReverseRow{})
 		rows, err := o.reverse(ctx, in.Account, *in.Body, []int64{in.Row})
 		if err != nil {
 			return nil, err
@@ -91,9 +90,7 @@ func (o operations[In, Out]) corrections() {
 		ByRow
 		Body *Because
 	}) (*api.Tagged[Row[In, Out]], error) {
-		if in.Body == nil {
-			in.Body = &Because{}
-		}
+		in.Body = cmp.Or(in.Body, &Because{})
 		req, err := in.Body.given(ctx)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package ledgerhttp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -89,9 +90,7 @@ func (r *Routes) OrderDrafts() {
 			ByDraft
 			Body *orderdraft.Convert
 		}) (*api.Body[ConvertedDraft], error) {
-			if in.Body == nil {
-				in.Body = &orderdraft.Convert{}
-			}
+			in.Body = cmp.Or(in.Body, &orderdraft.Convert{})
 			out, err := ledgercmd.ConvertDraft(ctx, api.Request(ctx), r.Books, in.ID, *in.Body)
 			return api.Reply(ctx, out, err, func(out commands.Outcome[orderdraft.State]) ConvertedDraft {
 				c := ConvertedDraft{Draft: in.ID, Orders: make([]ledgerview.ClientOrder, len(out.State.Orders))}

@@ -1,6 +1,7 @@
 package ledgerhttp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -68,9 +69,7 @@ func (r *Routes) ClosedPeriods() {
 		ByPeriod
 		Body *Because
 	}) (*api.Tagged[ledgerview.Lock], error) {
-		if in.Body == nil {
-			in.Body = &Because{}
-		}
+		in.Body = cmp.Or(in.Body, &Because{})
 		req, err := in.Body.given(ctx)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package ledgerhttp
 
 import (
+	"cmp"
 	"strings"
 
 	"bahi/domain/ledger/bank"
@@ -74,9 +75,7 @@ type operations[In, Out book.Entry] struct {
 }
 
 func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
-	if p.Delete == "" {
-		p.Delete = p.Account
-	}
+	p.Delete = cmp.Or(p.Delete, p.Account)
 	return served{l, p, func(r *Routes) {
 		o := operations[In, Out]{r, p, l}
 		o.accounts()

@@ -1,6 +1,7 @@
 package messaginghttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -181,9 +182,7 @@ func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, 
 // watchCampaign sends each change until the campaign ends.
 func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int64, send func(api.Event) error) error {
 	every := r.Campaign.Every
-	if every == 0 {
-		every = time.Second
-	}
+	every = cmp.Or(every, time.Second)
 	look := time.NewTicker(every)
 	defer look.Stop()
 	var last CampaignProgress

@@ -3,6 +3,7 @@ package pdf
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"fmt"
 	"io"
@@ -34,9 +35,7 @@ func (f *file) printf(format string, args ...any) { f.write(fmt.Appendf(nil, for
 func (f *file) write(text []byte) {
 	n, err := f.w.Write(text)
 	f.at += int64(n)
-	if f.err == nil {
-		f.err = err
-	}
+	f.err = cmp.Or(f.err, err)
 }
 
 // begin begins the object with the next number.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -57,9 +58,7 @@ func (s *System) findTools(ctx context.Context) {
 // reading returns the configuration of the workers that read khatas.
 func (s *System) reading() *ledgerreact.Reading {
 	days := s.Settings.Outside.KhataDays
-	if days == 0 {
-		days = 365
-	}
+	days = cmp.Or(days, 365)
 	return &ledgerreact.Reading{
 		Read: s.Khatas.ReadLater, Remove: s.Khatas.Remove, Views: s.Ledger, Keep: time.Duration(days) * 24 * time.Hour, Now: time.Now,
 	}

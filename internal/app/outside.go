@@ -88,21 +88,15 @@ const (
 
 func (o *IntegrationSettings) complete() error {
 	var wrong []error
-	if o.PublicURL == "" {
-		o.PublicURL = OwnAddress
-	}
+	o.PublicURL = cmp.Or(o.PublicURL, OwnAddress)
 	if o.FrontendURL == "" {
 		o.FrontendURL = o.PublicURL
 	}
-	if o.Grace == nil {
-		o.Grace = new(14 * 24 * time.Hour)
-	}
+	o.Grace = cmp.Or(o.Grace, new(14*24*time.Hour))
 	if *o.Grace < 0 || *o.Grace > maxGrace {
 		wrong = append(wrong, fmt.Errorf("BAHI_DELETION_GRACE: %s is not between 0 and %s", *o.Grace, maxGrace))
 	}
-	if o.MailFrom == "" {
-		o.MailFrom = "Bahi <bahi@bahi.invalid>"
-	}
+	o.MailFrom = cmp.Or(o.MailFrom, "Bahi <bahi@bahi.invalid>")
 	for _, name := range []string{"BAHI_PUBLIC_URL", "BAHI_FRONTEND_URL"} { // the second defaults to the first
 		text := &o.PublicURL
 		if name != "BAHI_PUBLIC_URL" {

@@ -1,6 +1,7 @@
 package pgcluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,9 +85,7 @@ func open(ctx context.Context, opts Options, mayStop bool) (_ *Cluster, err erro
 			c.halt(err)
 		}
 	}()
-	if c.log == nil {
-		c.log = slog.Default()
-	}
+	c.log = cmp.Or(c.log, slog.Default())
 	if c.folder, err = openFolder(opts.Dir); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package marketplaceproj
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -135,9 +136,7 @@ func (t *notified) add(id uuid.UUID, d enquiry.Notified) {
 		t.ids = append(t.ids, id)
 	}
 	t.of[id][d.Port] = outcomeOf(d.Status, d.At, d.Error)
-	if t.leads[id] == "" {
-		t.leads[id] = d.Lead
-	}
+	t.leads[id] = cmp.Or(t.leads[id], d.Lead)
 	if d.To == "" {
 		return
 	}

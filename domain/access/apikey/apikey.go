@@ -3,6 +3,7 @@
 package apikey
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -131,9 +132,7 @@ func (c Create) Decide(s State) ([]event.Event[State], error) {
 	case c.Makers > MaxMakers:
 		return nil, fault.New(fault.Conflict, "Too many keys, each created with the previous one")
 	}
-	if c.ExpiresAt == nil {
-		c.ExpiresAt = c.Ends
-	}
+	c.ExpiresAt = cmp.Or(c.ExpiresAt, c.Ends)
 	return []event.Event[State]{Created{
 		By: c.By.String(), User: c.User,
 		Name: name, Workspace: c.Workspace, SecretHash: c.SecretHash, Permissions: c.Permissions, ExpiresAt: c.ExpiresAt,

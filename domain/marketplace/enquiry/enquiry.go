@@ -3,6 +3,7 @@
 package enquiry
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -135,9 +136,7 @@ func (c Send) Decide(State) ([]event.Event[State], error) {
 	if err := fault.Join(wrongName, wrongEmail, wrongPhone, wrongMessage, wrongQuantity, wrongSource); err != nil {
 		return nil, err
 	}
-	if from == "" {
-		from = web
-	}
+	from = cmp.Or(from, web)
 	return []event.Event[State]{Sent{
 		Company: c.To, Product: c.Product, Quantity: c.Quantity, Source: from, Buyer: c.Buyer, Name: Buyers.Personal(c.Buyer, name),
 		Email: Buyers.Personal(c.Buyer, email), Phone: Buyers.Personal(c.Buyer, phone), Message: Buyers.Personal(c.Buyer, message),

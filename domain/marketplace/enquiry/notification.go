@@ -1,6 +1,7 @@
 package enquiry
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -48,9 +49,7 @@ func (e Notified) Evolve(s Notifications) Notifications {
 	of := map[Port]Outcome{}
 	maps.Copy(of, s.Of)
 	of[e.Port] = Outcome{Status: e.Status, Error: e.Error, At: e.At, Delivered: e.Delivered}
-	if s.Lead == "" {
-		s.Lead = e.Lead
-	}
+	s.Lead = cmp.Or(s.Lead, e.Lead)
 	return Notifications{Of: of, Lead: s.Lead}
 }
 

@@ -3,6 +3,7 @@
 package botsource
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"strings"
@@ -193,9 +194,7 @@ func Normal(text string) (string, error) {
 	if port != "" {
 		u.Host += ":" + port
 	}
-	if u.Path == "" {
-		u.Path = "/"
-	}
+	u.Path = cmp.Or(u.Path, "/")
 	u.Fragment, u.RawFragment = "", ""
 	return u.String(), nil
 }

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -33,9 +34,7 @@ type window struct {
 
 // NewMemory returns a Memory with up to most keys of either kind; 0: [MaxKeys].
 func NewMemory(now func() time.Time, most int) *Memory {
-	if most == 0 {
-		most = MaxKeys
-	}
+	most = cmp.Or(most, MaxKeys)
 	m := &Memory{now: now, began: now()}
 	m.callers, _ = simplelru.NewLRU[Key, *window](most, nil) // fails only for sizes below 1
 	m.addresses, _ = simplelru.NewLRU[Key, *window](most, nil)

@@ -1,6 +1,7 @@
 package apptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -111,9 +112,7 @@ func (one *witness) failsf(err error, format string, args ...any) {
 // post adds a row, and repeats the request with its key until it gets a response, or the context ends. It asks a server that may be
 // unavailable once per step, because the next one may have another address.
 func (one *witness) post(ctx context.Context) (answered bool) {
-	if one.open == "" {
-		one.open = fmt.Sprintf("witness-%d-%d", one.nth, len(one.sums))
-	}
+	one.open = cmp.Or(one.open, fmt.Sprintf("witness-%d-%d", one.nth, len(one.sums)))
 	amount := decimal.New(int64(len(one.sums)%97+1), -2)
 	date := time.Date(1990, 1, 1+len(one.sums), 0, 0, 0, 0, time.UTC) // the numbers of two servers need not be in order
 	body := map[string]any{"date": date.Format(time.DateOnly), "in_entries": []any{map[string]any{"amount": json.Number(amount.String())}}}
