@@ -71,25 +71,13 @@ func userOp(id, method, path, summary, limit string) api.Op {
 func (r *Routes) Users() {
 	const limit = "users"
 	api.Handle(r.API, userOp("get-me", "GET", "", "Read the caller's account", limit),
-		func(ctx context.Context, _ *struct{}) (*api.Tagged[User], error) {
-			id, err := caller(ctx)
-			if err != nil {
-				return nil, err
-			}
+		ofUser(func(ctx context.Context, _ *struct{}, id uuid.UUID) (*api.Tagged[User], error) {
 			return r.user(ctx, id)
-		})
+		}))
 	api.Handle(r.API, userOp("update-me", "PUT", "", "Edit the caller's account. Only fields in the body change.", limit),
-		func(ctx context.Context, in *struct{ Body accesscmd.Profile }) (*api.Tagged[User], error) {
-			id, err := caller(ctx)
-			if err != nil {
-				return nil, err
-			}
-			again, err := r.repeated(ctx, id)
-			if err != nil {
-				return nil, err
-			}
-			if again {
-				return r.user(ctx, id)
+		ofUser(func(ctx context.Context, in *struct{ Body accesscmd.Profile }, id uuid.UUID) (*api.Tagged[User], error) {
+			if earlier, err := r.repeated(ctx, id); earlier != nil || err != nil {
+				return earlier, err
 			}
 			if in.Body.Email.Present() {
 				if err := api.Count(ctx, limitEmail); err != nil {
@@ -98,31 +86,23 @@ func (r *Routes) Users() {
 			}
 			out, err := r.Accounts.Change(ctx, api.Request(ctx), id, in.Body)
 			return r.written(ctx, id, out, err)
-		})
+		}))
 	api.Handle(r.API, userOp("change-password", "POST", "/password", "Change the caller's password. All other sessions end.", limit),
-		func(ctx context.Context, in *struct {
+		ofUser(func(ctx context.Context, in *struct {
 			Body struct {
 				CurrentPassword string `json:"current_password" maxLength:"1000" doc:"Current password"`
 				NewPassword     string `json:"new_password"     maxLength:"1000" doc:"New password"`
 			}
-		}) (*api.Body[Message], error) {
-			id, err := caller(ctx)
-			if err != nil {
-				return nil, err
-			}
+		}, id uuid.UUID) (*api.Body[Message], error) {
 			out, err := r.Accounts.ChangePassword(ctx, api.Request(ctx), id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
 			return api.Reply(ctx, out, err, say[user.State]("Password changed"))
-		})
+		}))
 	api.Handle(r.API, userOp("request-deletion", "POST", "/delete-request",
 		"Request the deletion of the caller's account", "users_delete_request"),
-		func(ctx context.Context, _ *struct{}) (*api.Body[Message], error) {
-			id, err := caller(ctx)
-			if err != nil {
-				return nil, err
-			}
+		ofUser(func(ctx context.Context, _ *struct{}, id uuid.UUID) (*api.Body[Message], error) {
 			out, err := r.Accounts.RequestDeletion(ctx, api.Request(ctx), id)
 			return api.Reply(ctx, out, err, say[user.State]("The account will be deleted within 30 days"))
-		})
+		}))
 	r.picture()
 }
 
@@ -130,17 +110,9 @@ func (r *Routes) picture() {
 	op := userOp("upload-picture", "POST", "/profile-picture",
 		"Set the caller's picture. JPEG, PNG or WebP, maximum 5 MB.", "users_picture")
 	op.MaxBody, op.EmptyFile, op.Expensive = picture.MaxBytes, picture.ErrNotImage, true
-	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Tagged[User], error) {
-		id, err := caller(ctx)
-		if err != nil {
-			return nil, err
-		}
-		again, err := r.repeated(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if again {
-			return r.user(ctx, id)
+	api.Handle(r.API, op, ofUser(func(ctx context.Context, in *struct{ File api.File }, id uuid.UUID) (*api.Tagged[User], error) {
+		if earlier, err := r.repeated(ctx, id); earlier != nil || err != nil {
+			return earlier, err
 		}
 		drawn, err := r.Studio.Make(ctx, in.File.Open())
 		if err != nil {
@@ -163,28 +135,35 @@ func (r *Routes) picture() {
 			}
 		}
 		return r.written(ctx, id, out, nil)
-	})
+	}))
 }
 
 // limitEmail counts changes of an address: each sends a mail, and reveals whether the address is registered.
 const limitEmail = "users_email"
 
-// repeated reports whether an earlier request with the same key did the same.
-func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
+// repeated returns the user if an earlier request with the same key did the same, otherwise nil.
+func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (*api.Tagged[User], error) {
 	out, done, err := r.Accounts.Earlier(ctx, api.Request(ctx), id)
-	if done {
-		api.SetWriteHeaders(ctx, out.Position, true)
+	if !done || err != nil {
+		return nil, err
 	}
-	return done, err
+	api.SetWriteHeaders(ctx, out.Position, true)
+	return r.user(ctx, id)
 }
 
-// caller returns the user who sent the request.
-func caller(ctx context.Context) (uuid.UUID, error) {
-	who := api.Caller(ctx)
-	if who.Type != "user" {
-		return uuid.Nil, errOnlyUsers
+// ofUser returns a handler that refuses callers who are not users. It passes the user's id on.
+func ofUser[I, O any](handle func(ctx context.Context, in *I, id uuid.UUID) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) {
+		who := api.Caller(ctx)
+		if who.Type != "user" {
+			return nil, errOnlyUsers
+		}
+		id, err := uuid.Parse(who.ID)
+		if err != nil {
+			return nil, err
+		}
+		return handle(ctx, in, id)
 	}
-	return uuid.Parse(who.ID)
 }
 
 // user returns the user.

@@ -92,13 +92,9 @@ func (r *Routes) Workspaces() {
 	own := workspaceOp("list-workspaces", "GET", "/api/v1/workspaces", "List the caller's workspaces")
 	own.Reads = append(own.Reads, "companies")
 	api.Handle(r.API, own,
-		func(ctx context.Context, _ *struct{}) (*api.Body[[]accessview.Membership], error) {
-			id, err := caller(ctx)
-			if err != nil {
-				return nil, err
-			}
+		ofUser(func(ctx context.Context, _ *struct{}, id uuid.UUID) (*api.Body[[]accessview.Membership], error) {
 			return api.Answer(r.Views.Memberships(ctx, api.At(ctx), id))
-		})
+		}))
 	api.Handle(r.API, workspaceOp("list-members", "GET", "/api/v1/workspaces/{workspace_id}/members", "List a workspace's members"),
 		func(ctx context.Context, in *InWorkspace) (*api.Body[[]accessview.Member], error) {
 			if _, err := r.enter(ctx, *in, actor.Read); err != nil {
@@ -148,18 +144,14 @@ func (r *Routes) Workspaces() {
 		})
 	accept := workspaceOp("accept-invitation", "POST", "/api/v1/invitations/accept", "Join a workspace with the mailed token")
 	accept.Status = http.StatusOK
-	api.Handle(r.API, accept, func(ctx context.Context, in *struct {
+	api.Handle(r.API, accept, ofUser(func(ctx context.Context, in *struct {
 		Body struct {
 			Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 		}
-	}) (*api.Tagged[Membership], error) {
-		id, err := caller(ctx)
-		if err != nil {
-			return nil, err
-		}
+	}, id uuid.UUID) (*api.Tagged[Membership], error) {
 		joined, out, err := r.Accounts.Accept(ctx, api.Request(ctx), in.Body.Token, id)
 		return memberWritten(ctx, joined, id, out, err)
-	})
+	}))
 	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}",
 		"Change a member's permissions. Only areas in the body change."),
 		func(ctx context.Context, in *struct {
