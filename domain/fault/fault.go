@@ -57,6 +57,14 @@ func Fields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Detail: "Validation error", Fields: fields}
 }
 
+// Found returns a refusal for the faults that a check has found, or nil.
+func Found(fields []Field) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	return Fields(fields...)
+}
+
 // Taken returns the refusal of a value that another record already has. It contains the other record's id, as a number if the id is a
 // number.
 func Taken(field, detail, id string) *Error {
@@ -80,10 +88,7 @@ func Join(found ...error) error {
 			fields = append(fields, refused.Fields...)
 		}
 	}
-	if len(fields) == 0 {
-		return nil
-	}
-	return Fields(fields...)
+	return Found(fields)
 }
 
 // Besides returns a list of faults with the faults of another error if that is a list too. If the first list has a fault of a field,

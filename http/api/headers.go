@@ -242,8 +242,5 @@ func (c *call) strictQuery() error {
 			break
 		}
 	}
-	if wrong != nil {
-		return fault.Fields(wrong...)
-	}
-	return nil
+	return fault.Found(wrong)
 }

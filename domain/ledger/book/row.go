@@ -175,10 +175,7 @@ func (c AddRow) Decide(r Row) ([]event.Event[Row], error) {
 // Row returns the row, or its faults.
 func (c AddRow) Row() (RowAdded, error) {
 	row, wrong := c.row()
-	if len(wrong) > 0 {
-		return row, fault.Fields(wrong...)
-	}
-	return row, nil
+	return row, fault.Found(wrong)
 }
 
 func (c AddRow) row() (RowAdded, []fault.Field) {

@@ -113,10 +113,7 @@ func (c Request) Check(today unit.Date) error {
 	if c.AsOf > today {
 		wrong = append(wrong, fault.Field{Field: "as_of", Message: "must not be in the future"})
 	}
-	if len(wrong) > 0 {
-		return fault.Fields(wrong...)
-	}
-	return nil
+	return fault.Found(wrong)
 }
 
 // Candidate is an account with a party that may get a request.

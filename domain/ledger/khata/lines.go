@@ -166,10 +166,7 @@ func Lines(lines []Line) ([]Asked, error) {
 		rows[i] = Asked{Ledger: l, Account: k.account, Row: row, Of: slices.Compact(slices.Concat(in.of, out.of)),
 			Place: func(field string) string { return placeOf(l, field, in, out) }}
 	}
-	if len(wrong) > 0 {
-		return rows, fault.Fields(wrong...)
-	}
-	return rows, nil
+	return rows, fault.Found(wrong)
 }
 
 // placeOf returns the field of the request that corresponds to a field of the row.
@@ -233,10 +230,7 @@ func Submitting(sent []SubmitRow) (rows []Asked, err error) {
 		rows = append(rows, Asked{Ledger: l, Account: row.Account, Row: input, Of: []int{i},
 			Place: func(field string) string { return strings.TrimSuffix(at+field, ".") }})
 	}
-	if len(wrong) > 0 {
-		return rows, fault.Fields(wrong...)
-	}
-	return rows, nil
+	return rows, fault.Found(wrong)
 }
 
 // foreign returns the faults of fields that entries of a side do not have.

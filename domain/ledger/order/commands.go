@@ -39,10 +39,7 @@ func (open IsOpen) check(client int64, wrong []fault.Field) error {
 			wrong = append(wrong, fault.Field{Field: "client_id", Message: "there is no such client"})
 		}
 	}
-	if len(wrong) == 0 {
-		return nil
-	}
-	return fault.Fields(wrong...)
+	return fault.Found(wrong)
 }
 
 // Decide normalises the texts and returns the faults of all fields.

@@ -148,7 +148,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	}
 	wrong = append(wrong, book.CheckText("notes", c.Notes.Value, maxNotes)...)
 	wrong = append(wrong, checkDates(c.Date.Of(s.Details.Date), c.Delivery.Of(s.Details.Delivery), c.Today)...)
-	if err := fault.Join(wrongPhone, refused(wrong)); err != nil {
+	if err := fault.Join(wrongPhone, fault.Found(wrong)); err != nil {
 		return nil, err
 	}
 	if e == (Edited{}) {
@@ -163,13 +163,6 @@ func text(p event.Personal) string {
 		return *shown
 	}
 	return ""
-}
-
-func refused(wrong []fault.Field) error {
-	if len(wrong) == 0 {
-		return nil
-	}
-	return fault.Fields(wrong...)
 }
 
 // differing returns the field if it changes the old value, else an absent field.
@@ -255,7 +248,7 @@ func (c EditEntry) Decide(s State) ([]event.Event[State], error) {
 		return nil, err
 	}
 	e, wrong := c.change(s.Sender, s.Entries[i])
-	if err := refused(wrong); err != nil || e == (EntryEdited{ID: c.ID}) {
+	if err := fault.Found(wrong); err != nil || e == (EntryEdited{ID: c.ID}) {
 		return nil, err
 	}
 	return []event.Event[State]{e}, nil
@@ -280,7 +273,7 @@ func (c AddEntry) Decide(s State) ([]event.Event[State], error) {
 	if len(s.Entries) >= ordertext.MaxEntries {
 		wrong = append(wrong, fault.Field{Field: "item_name", Message: fmt.Sprintf("a draft has at most %d entries", ordertext.MaxEntries)})
 	}
-	if err := refused(wrong); err != nil {
+	if err := fault.Found(wrong); err != nil {
 		return nil, err
 	}
 	return []event.Event[State]{EntryAdded{e.of(Entry{ID: c.ID, Parser: Staff, Confidence: unit.Share(unit.Whole),

@@ -118,10 +118,7 @@ func (s State) Check(field string, given Values) error {
 			refuse(name, "must have no line break, no tab and at most three blanks in a row")
 		}
 	}
-	if len(wrong) > 0 {
-		return fault.Fields(wrong...)
-	}
-	return nil
+	return fault.Found(wrong)
 }
 
 // Filled returns the template with values for a contact, and the filled body as text. The name of a contact without a name is "you". Each
