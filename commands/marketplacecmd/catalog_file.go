@@ -102,7 +102,7 @@ func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (foun
 		}
 		if err == nil && line.key != "" {
 			if first := rows[line.key]; first != 0 {
-				err = fault.Fields(fault.Field{Field: "sku", Message: fmt.Sprintf("rows %d and %d have the same", first, r.Number)})
+				err = fault.Wrong("sku", fmt.Sprintf("rows %d and %d have the same", first, r.Number))
 			} else {
 				rows[line.key] = r.Number
 			}
@@ -214,18 +214,18 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 		}
 	}
 	if item.Name = cells["name"]; spreadsheet.Known(totals, item.Name) != "" {
-		return line, spreadsheet.Quoting(fault.Fields(fault.Field{Field: "name", Message: "is the name of a total, not of a product"}), cells)
+		return line, spreadsheet.Quoting(fault.Wrong("name", "is the name of a total, not of a product"), cells)
 	}
 	if images := cells["images"]; images != "" {
 		item.Images = patch.Set(strings.FieldsFunc(images, func(c rune) bool { return c == '|' || c == ',' || c == '\n' || c == '\r' }))
 	}
 	if rounded.MatchString(cells["sku"]) {
-		wrong := fault.Fields(fault.Field{Field: "sku", Message: "is a rounded number: format the column as text"})
+		wrong := fault.Wrong("sku", "is a rounded number: format the column as text")
 		return line, spreadsheet.Quoting(wrong, cells)
 	}
 	for _, field := range []string{"name", "sku"} { // typed as 3-12, a code has become 3 December
 		if columns.Dated(r, field) {
-			wrong := fault.Fields(fault.Field{Field: field, Message: "is a date: format the column as text"})
+			wrong := fault.Wrong(field, "is a date: format the column as text")
 			return line, spreadsheet.Quoting(wrong, cells)
 		}
 	}
@@ -239,7 +239,7 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 	item.Price, wrongPrice = price(cells["price"], cells[priceAmount])
 	shown := cmp.Or(columns.Foreign(r, "price"), columns.Foreign(r, priceAmount), spreadsheet.ForeignMoney(cells["price"]))
 	if code := cells["price_currency"]; shown != "" && (code == "" || strings.EqualFold(code, "INR")) {
-		wrongPrice = fault.Fields(fault.Field{Field: "price", Message: "is in " + shown + ", not in rupees"})
+		wrongPrice = fault.Wrong("price", "is in "+shown+", not in rupees")
 	}
 	line.Item, err = item.Tidied()
 	line.lacks = spreadsheet.Quoting(fault.Join(err, wrongMOQ, wrongPrice), cells)
@@ -265,7 +265,7 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 // price returns a price in hundredths of the currency. If both columns have one, they must be equal.
 func price(units, hundredths string) (int64, error) {
 	if units == "" && hundredths == "" {
-		return 0, fault.Fields(fault.Field{Field: "price", Message: "is required"})
+		return 0, fault.Wrong("price", "is required")
 	}
 	var amount, other int64
 	var err error
@@ -278,7 +278,7 @@ func price(units, hundredths string) (int64, error) {
 		return other, err
 	}
 	if other != amount {
-		return 0, fault.Fields(fault.Field{Field: "price", Message: "is not " + priceAmount + " divided by 100"})
+		return 0, fault.Wrong("price", "is not "+priceAmount+" divided by 100")
 	}
 	return amount, nil
 }
@@ -309,15 +309,15 @@ func numeral(text string) string {
 func whole(field, text string) (int64, error) {
 	text = numeral(text)
 	if ambiguous.MatchString(text) {
-		return 0, fault.Fields(fault.Field{Field: field, Message: eitherDot})
+		return 0, fault.Wrong(field, eitherDot)
 	}
 	if !wholeForm.MatchString(text) {
-		return 0, fault.Fields(fault.Field{Field: field, Message: "expected a whole number"})
+		return 0, fault.Wrong(field, "expected a whole number")
 	}
 	text, _, _ = strings.Cut(text, ".")
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fault.Fields(fault.Field{Field: field, Message: "the number is too large"})
+		return 0, fault.Wrong(field, "the number is too large")
 	}
 	return n, nil
 }
@@ -325,7 +325,7 @@ func whole(field, text string) (int64, error) {
 // money parses an amount with at most two decimal places. It allows the rupee sign, and commas between thousands or lakhs.
 func money(text string) (int64, error) {
 	wrong := func(message string) (int64, error) {
-		return 0, fault.Fields(fault.Field{Field: "price", Message: message})
+		return 0, fault.Wrong("price", message)
 	}
 	text = strings.TrimSpace(signs.ReplaceAllString(strings.TrimSpace(numeral(text)), ""))
 	if ambiguous.MatchString(text) {

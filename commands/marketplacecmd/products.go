@@ -16,7 +16,7 @@ import (
 )
 
 // errNoCompany refuses a request with the id of a missing company.
-var errNoCompany = fault.Fields(fault.Field{Field: "company_id", Message: "there is no such company"})
+var errNoCompany = fault.Wrong("company_id", "there is no such company")
 
 // Seller returns the request for one of the caller's companies.
 func Seller(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Request, error) {

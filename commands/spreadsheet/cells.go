@@ -36,7 +36,7 @@ func (r Row) whole(columns []string) error {
 	var faults []error
 	for _, c := range r.wrong {
 		if c.column < len(columns) && columns[c.column] != "" {
-			faults = append(faults, fault.Fields(fault.Field{Field: columns[c.column], Message: c.in(r.Number)}))
+			faults = append(faults, fault.Wrong(columns[c.column], c.in(r.Number)))
 		}
 	}
 	return fault.Join(faults...)

@@ -25,7 +25,7 @@ const Log = "log"
 var (
 	ErrOtherKey  = fault.New(fault.Conflict, "Another key signs now")
 	ErrOldKey    = fault.New(fault.Conflict, "This key has signed before: a replaced key cannot sign again")
-	errNoReason  = fault.Fields(fault.Field{Field: "reason", Message: "is required"})
+	errNoReason  = fault.Wrong("reason", "is required")
 	errNoFinding = fault.New(fault.Conflict, "The log has everything that was ever signed: there is nothing to accept")
 )
 

@@ -57,6 +57,9 @@ func Fields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Detail: "Validation error", Fields: fields}
 }
 
+// Wrong returns a refusal for the fault of one field.
+func Wrong(field, message string) *Error { return Fields(Field{Field: field, Message: message}) }
+
 // Found returns a refusal for the faults that a check has found, or nil.
 func Found(fields []Field) error {
 	if len(fields) == 0 {

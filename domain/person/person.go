@@ -38,7 +38,7 @@ func Email(field, text string) (string, error) {
 	text = strings.ToLower(text)
 	local, _, _ := strings.Cut(text, "@")
 	if foreign || len(text) > maxEmail || len(local) > maxLocal || !mailbox.MatchString(text) {
-		return "", fault.Fields(fault.Field{Field: field, Message: "expected an email address"})
+		return "", fault.Wrong(field, "expected an email address")
 	}
 	return text, nil
 }
@@ -55,11 +55,11 @@ func Name(field, text string) (string, error) {
 	text = norm.NFC.String(Unmarked(text))
 	switch {
 	case text == "" || utf8.RuneCountInString(text) > maxName:
-		return "", fault.Fields(fault.Field{Field: field, Message: "1 to 100 characters"})
+		return "", fault.Wrong(field, "1 to 100 characters")
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unprintable):
-		return "", fault.Fields(fault.Field{Field: field, Message: "control characters are not allowed"})
+		return "", fault.Wrong(field, "control characters are not allowed")
 	case !strings.ContainsFunc(text, Visible):
-		return "", fault.Fields(fault.Field{Field: field, Message: "must have a visible character"})
+		return "", fault.Wrong(field, "must have a visible character")
 	}
 	return text, nil
 }
@@ -99,7 +99,7 @@ func Phone(field, text string) (string, error) {
 	}
 	number, ok := number(text)
 	if !ok {
-		return "", fault.Fields(fault.Field{Field: field, Message: "expected a telephone number, as in +919812345678"})
+		return "", fault.Wrong(field, "expected a telephone number, as in +919812345678")
 	}
 	return number, nil
 }

@@ -46,7 +46,7 @@ type Skip Skipped
 // Decide requires a reason. Skipping an event again changes nothing.
 func (c Skip) Decide(s State) ([]event.Event[State], error) {
 	if c.Reason == "" {
-		return nil, fault.Fields(fault.Field{Field: "reason", Message: "is required"})
+		return nil, fault.Wrong("reason", "is required")
 	}
 	if s.Has(c.Version, c.Position) {
 		return nil, nil

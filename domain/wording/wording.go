@@ -19,13 +19,22 @@ func Normalise(field, text string, most int) (string, error) {
 	text = person.Unmarked(text)
 	switch {
 	case utf8.RuneCountInString(text) > most:
-		return "", fault.Fields(fault.Field{Field: field, Message: fmt.Sprintf("at most %d characters", most)})
+		return "", fault.Wrong(field, fmt.Sprintf("at most %d characters", most))
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, refused):
-		return "", fault.Fields(fault.Field{Field: field, Message: "control characters are not allowed"})
+		return "", fault.Wrong(field, "control characters are not allowed")
 	case !strings.ContainsFunc(text, person.Visible):
 		return "", nil
 	}
 	return text, nil
+}
+
+// Required is [Normalise] for a text that must not be empty.
+func Required(field, text string, most int) (string, error) {
+	text, err := Normalise(field, text, most)
+	if err == nil && text == "" {
+		err = fault.Wrong(field, "must not be empty")
+	}
+	return text, err
 }
 
 // maxPhone is the maximum length of an unreadable telephone number.

@@ -110,11 +110,11 @@ func (c *call) enter() error {
 		return nil
 	}
 	if len(given) != 1 || len(given[0]) != uuidLength {
-		return invalid("Bahi-Workspace", wantUUID)
+		return fault.Wrong("Bahi-Workspace", wantUUID)
 	}
 	workspace, err := uuid.Parse(given[0])
 	if err != nil {
-		return invalid("Bahi-Workspace", wantUUID)
+		return fault.Wrong("Bahi-Workspace", wantUUID)
 	}
 	return c.enterWorkspace(workspace)
 }

@@ -27,10 +27,6 @@ const (
 	patience = 5 * time.Second
 )
 
-func invalid(name, message string) error {
-	return fault.Fields(fault.Field{Field: name, Message: message})
-}
-
 // one returns the value of a header that may occur once.
 func one(h http.Header, name string) (value string, present bool, err error) {
 	values := h[name]
@@ -40,7 +36,7 @@ func one(h http.Header, name string) (value string, present bool, err error) {
 	case 1:
 		return values[0], true, nil
 	default:
-		return "", true, invalid(name, "must be given once")
+		return "", true, fault.Wrong(name, "must be given once")
 	}
 }
 
@@ -77,7 +73,7 @@ func (c *call) key() error {
 	}
 	key, keyed, err := one(c.r.Header, "Idempotency-Key")
 	if keyed && err == nil && (key == "" || !sane(key) || utf8.RuneCountInString(key) > maxKey) {
-		err = invalid("Idempotency-Key", "1 to 255 characters")
+		err = fault.Wrong("Idempotency-Key", "1 to 255 characters")
 	}
 	c.request.Key = key
 	return err
@@ -89,7 +85,7 @@ func (c *call) dryRun() error {
 	case err != nil || !present || value == "false":
 		return err
 	case value != "true":
-		return invalid("Bahi-Dry-Run", "expected true or false")
+		return fault.Wrong("Bahi-Dry-Run", "expected true or false")
 	case !c.op.DryRun:
 		return &fault.Error{
 			Kind: fault.Invalid, Code: "dry_run_unsupported", Detail: "Validation error",
@@ -128,11 +124,11 @@ func (c *call) reason() error {
 	reason, err := url.PathUnescape(value)
 	switch {
 	case err != nil || !utf8.ValidString(reason):
-		return invalid("Bahi-Reason", "expected percent-encoded UTF-8")
+		return fault.Wrong("Bahi-Reason", "expected percent-encoded UTF-8")
 	case utf8.RuneCountInString(reason) > maxReason:
-		return invalid("Bahi-Reason", "at most 500 characters")
+		return fault.Wrong("Bahi-Reason", "at most 500 characters")
 	case strings.ContainsFunc(reason, unicode.IsControl):
-		return invalid("Bahi-Reason", "control characters are not allowed")
+		return fault.Wrong("Bahi-Reason", "control characters are not allowed")
 	}
 	c.request.Reason = strings.TrimSpace(reason)
 	return nil
@@ -169,7 +165,7 @@ func (c *call) freshness() error {
 	}
 	position, err := strconv.ParseUint(value, 10, 64)
 	if err != nil || value[0] == '+' {
-		return invalid("Bahi-Min-Position", "expected a position in the log")
+		return fault.Wrong("Bahi-Min-Position", "expected a position in the log")
 	}
 	if position > 0 {
 		c.fresh.Min, c.fresh.Wait = event.Position(position), patience

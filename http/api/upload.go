@@ -113,11 +113,11 @@ func (c *call) receive() error {
 	}
 	switch {
 	case c.file.content == nil:
-		return invalid(fileField, "is required")
+		return fault.Wrong(fileField, "is required")
 	case c.file.Size == 0 && c.op.EmptyFile != nil:
 		return c.op.EmptyFile
 	case c.file.Size == 0:
-		return invalid(fileField, "must not be empty")
+		return fault.Wrong(fileField, "must not be empty")
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (c *call) take(part *multipart.Part, body *formBody) error {
 			return err
 		}
 	case c.op.StrictBody:
-		return invalid(shortened(name), unknownField)
+		return fault.Wrong(shortened(name), unknownField)
 	default:
 		var text strings.Builder
 		if _, err := io.Copy(io.MultiWriter(sum, &text), part); err != nil {
@@ -176,11 +176,11 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	name := part.FileName()
 	switch {
 	case c.file.content != nil:
-		return invalid(fileField, "must be given once")
+		return fault.Wrong(fileField, "must be given once")
 	case name == "":
-		return invalid(fileField, "expected a file")
+		return fault.Wrong(fileField, "expected a file")
 	case !sane(name) || utf8.RuneCountInString(name) > maxFileName || strings.ContainsFunc(name, unicode.IsControl):
-		return invalid(fileField, "expected a name of at most 255 characters, without control characters")
+		return fault.Wrong(fileField, "expected a name of at most 255 characters, without control characters")
 	}
 	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // "" if it is invalid
 	content, err := c.api.temporary()

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/http/api"
 	"bahi/readmodels"
 	"bahi/readmodels/auditview"
@@ -94,7 +95,7 @@ func (r *Routes) Trail() {
 			return nil, err
 		}
 		if f.From != nil && f.To != nil && f.From.After(*f.To) {
-			return nil, wrong("from_time", "must not be after to_time")
+			return nil, fault.Wrong("from_time", "must not be after to_time")
 		}
 		f.After = event.Position(max(in.From-1, 0))
 		if in.To > 0 {

@@ -13,7 +13,7 @@ import (
 	"bahi/readmodels/auditview"
 )
 
-var errLast = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected a log position"})
+var errLast = fault.Wrong("Last-Event-ID", "expected a log position")
 
 // These are the content types of responses: JSON, or a file on request.
 const (

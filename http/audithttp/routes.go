@@ -54,7 +54,7 @@ func moment(name, text string) (*time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || at.Year() < 1 || at.Year() > 9999 {
-		return nil, fault.Fields(fault.Field{Field: name, Message: "expected an RFC 3339 moment"})
+		return nil, fault.Wrong(name, "expected an RFC 3339 moment")
 	}
 	return &at, nil
 }

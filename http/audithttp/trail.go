@@ -175,26 +175,22 @@ func (t *TrailReport) Content(ctx context.Context, at *readmodels.At, workspace 
 
 const effective = "effective"
 
-func wrong(field, message string) error {
-	return fault.Fields(fault.Field{Field: field, Message: message})
-}
-
 // days returns the period of the query.
 func (q TrailQuery) days() (Days, error) {
 	d := Days{From: q.From.Get(), To: q.To.Get(), By: q.By, Name: q.Period}
 	d.By = cmp.Or(d.By, "recorded")
 	if q.Period != "" {
 		if d.From != nil || d.To != nil {
-			return d, wrong("period", "cannot be given together with from or to")
+			return d, fault.Wrong("period", "cannot be given together with from or to")
 		}
 		first, last, ok := period(q.Period)
 		if !ok {
-			return d, wrong("period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04")
+			return d, fault.Wrong("period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04")
 		}
 		d.From, d.To = &first, &last
 	}
 	if d.From != nil && d.To != nil && *d.From > *d.To {
-		return d, wrong("from", "must not be after to")
+		return d, fault.Wrong("from", "must not be after to")
 	}
 	return d, nil
 }
@@ -239,7 +235,7 @@ func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
 			if d.Name != "" {
 				field = "period"
 			}
-			return nil, nil, wrong(field, "must not be in the future")
+			return nil, nil, fault.Wrong(field, "must not be in the future")
 		}
 	}
 	if d.To != nil {
@@ -255,17 +251,17 @@ func (q TrailQuery) filter(workspace *uuid.UUID) (auditview.TrailFilter, error) 
 		Party: strings.TrimSpace(q.Party)}
 	switch {
 	case q.Kind != "" && !slices.Contains(auditview.Kinds(), q.Kind): // from the shell; HTTP refuses it earlier
-		return f, wrong("kind", "expected one of "+strings.Join(kindNames(), ", "))
+		return f, fault.Wrong("kind", "expected one of "+strings.Join(kindNames(), ", "))
 	case q.ID != "" && q.Kind == "":
-		return f, wrong("id", "requires kind")
+		return f, fault.Wrong("id", "requires kind")
 	case q.Kind.IsBooks() && q.Account != 0:
-		return f, wrong("account", "has no lock of its own")
+		return f, fault.Wrong("account", "has no lock of its own")
 	case q.Kind.IsBooks() && f.Party != "":
-		return f, wrong("party", "has no lock of its own")
+		return f, fault.Wrong("party", "has no lock of its own")
 	case strings.ContainsAny(q.User, "@ "):
-		return f, wrong("user", "expected an id, or an actor such as user:<id>: names and addresses are sealed in the log")
+		return f, fault.Wrong("user", "expected an id, or an actor such as user:<id>: names and addresses are sealed in the log")
 	case q.Kind.IsAccount() && q.By == effective:
-		return f, wrong("by", "accounts bear no day, only rows do and the lock")
+		return f, fault.Wrong("by", "accounts bear no day, only rows do and the lock")
 	}
 	if q.ID == "" {
 		return f, nil
@@ -273,14 +269,14 @@ func (q TrailQuery) filter(workspace *uuid.UUID) (auditview.TrailFilter, error) 
 	if q.Kind.IsBooks() {
 		id, err := uuid.Parse(q.ID)
 		if err != nil {
-			return f, wrong("id", "expected a workspace's id")
+			return f, fault.Wrong("id", "expected a workspace's id")
 		}
 		f.ID = id.String()
 		return f, nil
 	}
 	id, err := strconv.ParseInt(q.ID, 10, 64)
 	if err != nil || id < 1 {
-		return f, wrong("id", "expected a number")
+		return f, fault.Wrong("id", "expected a number")
 	}
 	f.ID = strconv.FormatInt(id, 10)
 	return f, nil

@@ -45,7 +45,7 @@ func (b Because) given(ctx context.Context) (commands.Request, error) {
 	case reason == "":
 		return request, nil
 	case request.Reason != "" && strings.TrimSpace(request.Reason) != reason:
-		return request, fault.Fields(fault.Field{Field: "reason", Message: "differs from the header Bahi-Reason"})
+		return request, fault.Wrong("reason", "differs from the header Bahi-Reason")
 	default:
 		request.Reason = reason
 		return request, nil

@@ -37,7 +37,7 @@ func (q DaybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
 	case to == nil:
 		return *from, max(*from, today), nil
 	case *from > *to:
-		return 0, 0, fault.Fields(fault.Field{Field: "from", Message: "must not be after to"})
+		return 0, 0, fault.Wrong("from", "must not be after to")
 	default:
 		return *from, *to, nil
 	}

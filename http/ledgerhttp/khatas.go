@@ -69,7 +69,7 @@ type khataAnswer struct {
 }
 
 // errLaterDry refuses a dry run with respond-async.
-var errLaterDry = fault.Fields(fault.Field{Field: "Prefer", Message: "respond-async has no dry run: nothing would be read"})
+var errLaterDry = fault.Wrong("Prefer", "respond-async has no dry run: nothing would be read")
 
 func khataOp(id, method, path, summary string) api.Op {
 	return ledgerOp(api.Op{ID: id, Method: method, Path: path, Summary: summary, Tags: []string{"Khata"}, StrictQuery: true})

@@ -91,11 +91,10 @@ type AsOf struct {
 	KnownAt string                  `query:"known_at" doc:"State of the log at this RFC 3339 time or position"`
 }
 
-var errKnownAt = fault.Fields(fault.Field{Field: "known_at",
-	Message: "expected an RFC 3339 time, with its + as %2B in a URL, or a log position"})
+var errKnownAt = fault.Wrong("known_at", "expected an RFC 3339 time, with its + as %2B in a URL, or a log position")
 
 // errFuture refuses a known_at in the future.
-var errFuture = fault.Fields(fault.Field{Field: "known_at", Message: "must not be in the future"})
+var errFuture = fault.Wrong("known_at", "must not be in the future")
 
 // as reads the parameters.
 func (r *Routes) as(ctx context.Context, in AsOf) (as ledgerview.As, err error) {
@@ -131,9 +130,9 @@ type Days struct {
 func (r *Routes) days(ctx context.Context, in Days) (sel ledgerview.Selection, err error) {
 	switch from := in.From.Get(); {
 	case from != nil && in.To.Set && *from > in.To.Value:
-		return sel, fault.Fields(fault.Field{Field: "from", Message: "must not be after to"})
+		return sel, fault.Wrong("from", "must not be after to")
 	case from != nil && in.Of.Set && *from > in.Of.Value:
-		return sel, fault.Fields(fault.Field{Field: "from", Message: "must not be after as_of"})
+		return sel, fault.Wrong("from", "must not be after as_of")
 	}
 	as, err := r.as(ctx, in.AsOf)
 	return ledgerview.Selection{As: as, From: in.From.Get(), To: in.To.Get()}, err
@@ -147,7 +146,7 @@ type SomePage struct {
 
 func (p SomePage) get() (readmodels.Page, error) {
 	if p.Page > 1 && p.PageSize == 0 {
-		return readmodels.Page{}, fault.Fields(fault.Field{Field: "page", Message: "requires page_size"})
+		return readmodels.Page{}, fault.Wrong("page", "requires page_size")
 	}
 	return readmodels.Page{Number: p.Page, Size: p.PageSize}, nil
 }

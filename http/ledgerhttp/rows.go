@@ -26,13 +26,13 @@ func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
 		switch {
 		case given == nil:
 		case row != 0 && row != *given:
-			return 0, fault.Fields(fault.Field{Field: "id", Message: "differs from row_id"})
+			return 0, fault.Wrong("id", "differs from row_id")
 		default:
 			row = *given
 		}
 	}
 	if row == 0 {
-		return 0, fault.Fields(fault.Field{Field: "id", Message: "is required: the id of the row"})
+		return 0, fault.Wrong("id", "is required: the id of the row")
 	}
 	return row, nil
 }

@@ -42,7 +42,7 @@ func (r *Routes) Bulk() {
 		if text := in.File.Texts["company_id"]; named == nil && text != "" {
 			id, err := uuid.Parse(text)
 			if err != nil {
-				return nil, fault.Fields(fault.Field{Field: "company_id", Message: "expected a UUID"})
+				return nil, fault.Wrong("company_id", "expected a UUID")
 			}
 			named = &id
 		}

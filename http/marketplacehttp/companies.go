@@ -81,7 +81,7 @@ func (r *Routes) Companies() {
 		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"Words of the name, the category, the city or the description; only the first eight are used"`
 	}) (*api.Body[api.DataOf[marketplaceview.Listed]], error) {
 		if strings.TrimSpace(in.Q) == "" { // G18
-			return nil, fault.Fields(fault.Field{Field: "q", Message: "is required"})
+			return nil, fault.Wrong("q", "is required")
 		}
 		rows, total, err := r.Views.FindCompanies(ctx, api.At(ctx), in.Get(), in.Q)
 		return api.MarketplacePage(in.Get(), rows, total, err)

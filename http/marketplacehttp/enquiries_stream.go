@@ -21,7 +21,7 @@ const (
 	streamTimeout = 30 * time.Second // maximum delay of the tables
 )
 
-var errLastEvent = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected the id of an event"})
+var errLastEvent = fault.Wrong("Last-Event-ID", "expected the id of an event")
 
 // followEnquiries registers the stream of new enquiries. New events only trigger reads of the tables, so a client that reconnects after a
 // long time costs no more than its enquiries.

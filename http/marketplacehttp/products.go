@@ -42,7 +42,7 @@ type ProductQuery struct {
 // Refusals of a request without a company, or with a company whose inactive products the caller may not see.
 var (
 	errNoCompany  = &fault.Error{Kind: fault.Conflict, Code: "no_company", Detail: "The workspace has no company"}
-	errWhich      = fault.Fields(fault.Field{Field: "company_id", Message: "the workspace has several companies: name one"})
+	errWhich      = fault.Wrong("company_id", "the workspace has several companies: name one")
 	errNotVisible = fault.New(fault.Forbidden, "Not enough permissions to see this company's inactive products")
 )
 

@@ -94,7 +94,7 @@ func (r *Routes) Campaigns() {
 		out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), campaign.Kind, strconv.FormatInt(in.Body.CampaignID, 10),
 			campaign.Send{Now: r.Commands.Now().UTC()})
 		if errors.Is(err, campaign.ErrNotFound) {
-			err = fault.Fields(fault.Field{Field: "campaignId", Message: campaign.ErrNotFound.Detail})
+			err = fault.Wrong("campaignId", campaign.ErrNotFound.Detail)
 		}
 		if err != nil {
 			return nil, err

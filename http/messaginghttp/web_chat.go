@@ -116,7 +116,7 @@ func (r *Routes) WebChat() {
 	r.API.Page(widgetPath, serveWidget())
 }
 
-var errLastEvent = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected the id of an event"})
+var errLastEvent = fault.Wrong("Last-Event-ID", "expected the id of an event")
 
 // keyOf returns the channel key in the path of a request.
 func keyOf(r *http.Request) string {

@@ -76,7 +76,7 @@ func (r *Routes) skip() {
 func (r *Routes) passOver(ctx context.Context, name string, what Skip) error {
 	reason := strings.TrimSpace(what.Reason)
 	if reason == "" {
-		return fault.Fields(fault.Field{Field: "reason", Message: "must not be empty"})
+		return fault.Wrong("reason", "must not be empty")
 	}
 	recorded, err := r.Builds.Skip(ctx, api.Request(ctx), name, what.Position, reason)
 	if err != nil {

@@ -42,10 +42,9 @@ var (
 		maxPixels/1_000_000)
 	ErrDecoded = fault.Newf(fault.TooLarge, "The picture takes more than %d MB once it is decoded: save it with 8 bits a colour",
 		maxDecoded>>20)
-	ErrBroken    = fault.Fields(fault.Field{Field: "file", Message: "is broken and cannot be read"})
-	ErrEncrypted = fault.Fields(fault.Field{Field: "file", Message: "is encrypted"})
-	ErrSlow      = fault.Fields(fault.Field{Field: "file",
-		Message: "takes too long or too much memory to read: a page has 20 seconds of a processor"})
+	ErrBroken    = fault.Wrong("file", "is broken and cannot be read")
+	ErrEncrypted = fault.Wrong("file", "is encrypted")
+	ErrSlow      = fault.Wrong("file", "takes too long or too much memory to read: a page has 20 seconds of a processor")
 )
 
 // Page is a page that was read.

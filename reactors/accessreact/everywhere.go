@@ -61,7 +61,7 @@ func (e *PersonEraser) EraseEverywhere(ctx context.Context, req commands.Request
 		return 0, err
 	}
 	if strings.TrimSpace(email) == "" && phone == "" {
-		return 0, fault.Fields(fault.Field{Field: "email", Message: "an email or a phone is required"})
+		return 0, fault.Wrong("email", "an email or a phone is required")
 	}
 	all, err := readmodels.Complete(func(at *readmodels.At) (found, error) { return e.find(ctx, at, email, phone) })
 	if err != nil {

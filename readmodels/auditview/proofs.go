@@ -134,7 +134,7 @@ func (p *Proofs) Inclusion(ctx context.Context, at event.Position, size *uint64)
 		return found, err
 	}
 	if !known || index >= found.Size {
-		return found, outside("position", fmt.Sprintf("is not in a tree of %d events", found.Size))
+		return found, fault.Wrong("position", fmt.Sprintf("is not in a tree of %d events", found.Size))
 	}
 	e, err := p.event(ctx, at)
 	if err != nil {
@@ -173,7 +173,7 @@ type Consistency struct {
 // Consistency proves that the log at one size begins with the log at the other.
 func (p *Proofs) Consistency(ctx context.Context, from, to uint64) (found Consistency, err error) {
 	if from > to {
-		return found, outside("from", "must not be more than to")
+		return found, fault.Wrong("from", "must not be more than to")
 	}
 	if _, err := p.size(ctx, "to", &to); err != nil {
 		return found, err
@@ -205,13 +205,9 @@ func (p *Proofs) size(ctx context.Context, field string, asked *uint64) (uint64,
 	}
 	size, err := p.Tree.Size(ctx)
 	if err == nil && (*asked == 0 || *asked > size) {
-		err = outside(field, fmt.Sprintf("must be from 1 to %d, the events of the tree", size))
+		err = fault.Wrong(field, fmt.Sprintf("must be from 1 to %d, the events of the tree", size))
 	}
 	return *asked, err
-}
-
-func outside(field, message string) error {
-	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
 // File returns a file of proofs (C2SP tlog-proof), one for each event. A verifier needs only the public key. size selects the checkpoint of
@@ -220,7 +216,7 @@ func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Posi
 	signed, err := p.Newest(ctx)
 	if err == nil && size != nil {
 		if signed, err = p.one(ctx, `abandoned is null and size = $1`, int64(min(*size, 1<<62))); errors.Is(err, ErrNoCheckpoint) {
-			err = outside("size", "must be the size of a signed checkpoint")
+			err = fault.Wrong("size", "must be the size of a signed checkpoint")
 		}
 	}
 	if err != nil {
@@ -260,7 +256,7 @@ func (p *Proofs) uncovered(ctx context.Context, at event.Position, size uint64, 
 	if there && !named {
 		return ErrNotSigned
 	}
-	return outside("position", fmt.Sprintf("is not in a tree of %d events", size))
+	return fault.Wrong("position", fmt.Sprintf("is not in a tree of %d events", size))
 }
 
 // Stream returns the positions of a stream's events.

@@ -122,13 +122,13 @@ func (c Create) Decide(s State) ([]event.Event[State], error) {
 	case unfit != nil:
 		return nil, unfit
 	case c.Permissions.Empty():
-		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one is needed"})
+		return nil, fault.Wrong("permissions", "at least one is needed")
 	case !c.Permissions.Within(c.By.Permissions):
 		return nil, fault.New(fault.Forbidden, "A key cannot have more permissions than its creator")
 	case c.ExpiresAt != nil && !c.ExpiresAt.After(c.Now):
-		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must be in the future"})
+		return nil, fault.Wrong("expires_at", "must be in the future")
 	case c.ExpiresAt != nil && c.Ends != nil && c.ExpiresAt.After(*c.Ends):
-		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the expiry of the creating key"})
+		return nil, fault.Wrong("expires_at", "must not be after the expiry of the creating key")
 	case c.Makers > MaxMakers:
 		return nil, fault.New(fault.Conflict, "Too many keys, each created with the previous one")
 	}

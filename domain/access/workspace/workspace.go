@@ -292,8 +292,7 @@ func (c Invite) Decide(s State) ([]event.Event[State], error) {
 	case err != nil:
 		return nil, err
 	case c.Permissions.Empty() || c.Permissions.Operator:
-		return nil, fault.Fields(fault.Field{Field: "permissions",
-			Message: "at least one area is required, and a workspace cannot grant operator"})
+		return nil, fault.Wrong("permissions", "at least one area is required, and a workspace cannot grant operator")
 	case !c.Permissions.Within(rights):
 		return nil, ErrTooMuch
 	case s.open(c.Now) >= MaxInvitations:
@@ -382,8 +381,7 @@ func (c Change) Decide(s State) ([]event.Event[State], error) {
 	case !member:
 		return nil, ErrNoMember
 	case c.To == (actor.Permissions{}) || to.Empty() || c.To.Operator:
-		return nil, fault.Fields(fault.Field{Field: "permissions",
-			Message: "at least one area is required, and a workspace cannot grant operator"})
+		return nil, fault.Wrong("permissions", "at least one area is required, and a workspace cannot grant operator")
 	case !c.To.Within(rights):
 		return nil, ErrTooMuch
 	case !from.Within(rights):

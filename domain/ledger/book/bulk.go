@@ -30,9 +30,9 @@ type PostRows struct {
 func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 	switch {
 	case len(c.Rows) == 0:
-		return nil, fault.Fields(fault.Field{Field: "rows", Message: "at least one row is needed"})
+		return nil, fault.Wrong("rows", "at least one row is needed")
 	case len(c.Rows) > maxBulk:
-		return nil, fault.Fields(fault.Field{Field: "rows", Message: fmt.Sprintf("at most %d rows", maxBulk)})
+		return nil, fault.Wrong("rows", fmt.Sprintf("at most %d rows", maxBulk))
 	}
 	var (
 		wrong []fault.Field

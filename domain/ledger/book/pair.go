@@ -113,7 +113,7 @@ func CheckPair(a, b LedgerRow, metals [2]string) error {
 	default:
 		return nil
 	}
-	return fault.Fields(fault.Field{Field: "rows", Message: wrong})
+	return fault.Wrong("rows", wrong)
 }
 
 func abs[Q unit.Money | unit.Grams](q Q) Q { return max(q, -q) }

@@ -108,9 +108,9 @@ func (c ReverseRows) Decide(s PostingContext) ([]RowAdded, error) {
 	}
 	switch {
 	case date > c.Today+1:
-		return nil, fault.Fields(fault.Field{Field: "date", Message: "must not be after tomorrow"})
+		return nil, fault.Wrong("date", "must not be after tomorrow")
 	case date < latest:
-		return nil, fault.Fields(fault.Field{Field: "date", Message: "must not be before the date of the row"})
+		return nil, fault.Wrong("date", "must not be before the date of the row")
 	}
 	added, bytes := make([]RowAdded, len(c.Rows)), 0
 	for i, row := range c.Rows {

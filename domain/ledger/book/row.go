@@ -150,7 +150,7 @@ func (r RowAdded) Bytes() int { return len(r.In.text) + len(r.Out.text) + len(r.
 // TooLarge is the refusal of rows that do not fit into one transaction.
 const TooLarge = "more than 4,000,000 bytes together: send fewer at once"
 
-var errTooLarge = fault.Fields(fault.Field{Field: "rows", Message: TooLarge})
+var errTooLarge = fault.Wrong("rows", TooLarge)
 
 // AddRow posts a row to an account. Its date may be at most one day after Today.
 type AddRow struct {

@@ -48,7 +48,7 @@ func (c Set) Decide(s State) ([]event.Event[State], error) {
 	case now == nil && c.Through == nil, now != nil && c.Through != nil && *now == *c.Through:
 		return nil, nil
 	case c.Through != nil && *c.Through >= c.Today:
-		return nil, fault.Fields(fault.Field{Field: "locked_through", Message: "must be before today"})
+		return nil, fault.Wrong("locked_through", "must be before today")
 	case c.Closed != nil && (c.Through == nil || *c.Through < *c.Closed):
 		return nil, fault.Newf(fault.Conflict, "The period through %s is closed: an operator may reopen it (POST /books/periods/%s/reopen)",
 			*c.Closed,

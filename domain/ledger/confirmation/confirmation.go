@@ -243,8 +243,7 @@ func Params(parameters, extras []string) (map[string]string, error) {
 			value = "token"
 		}
 		if value == "" {
-			return nil, fault.Fields(fault.Field{Field: "templateId",
-				Message: "the template's placeholder " + place + " is none of " + strings.Join(places, ", ") + " or 1 to 5"})
+			return nil, fault.Wrong("templateId", "the template's placeholder "+place+" is none of "+strings.Join(places, ", ")+" or 1 to 5")
 		}
 		params[place] = "{{" + value + "}}"
 	}

@@ -96,7 +96,7 @@ func (c PostRows) Decide() ([]Row, error) {
 	case len(locked) > 0:
 		return nil, &fault.Error{Kind: fault.Conflict, Detail: fmt.Sprintf("Books are locked through %s", *c.LockedThrough), Fields: locked}
 	case bytes > book.MaxBytes:
-		return nil, fault.Fields(fault.Field{Field: "entries", Message: book.TooLarge})
+		return nil, fault.Wrong("entries", book.TooLarge)
 	}
 	return rows, nil
 }
@@ -119,9 +119,9 @@ func (a Asked) row(today unit.Date) (row Row, wrong []fault.Field) {
 func CheckCount(field string, count int) error {
 	switch {
 	case count == 0:
-		return fault.Fields(fault.Field{Field: field, Message: "at least one is needed"})
+		return fault.Wrong(field, "at least one is needed")
 	case count > most:
-		return fault.Fields(fault.Field{Field: field, Message: fmt.Sprintf("at most %d", most)})
+		return fault.Wrong(field, fmt.Sprintf("at most %d", most))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // ErrContact reports a contact that is not in the workspace.
-var ErrContact = fault.Fields(fault.Field{Field: "contactId", Message: "Contact not found"})
+var ErrContact = fault.Wrong("contactId", "Contact not found")
 
 // State is the state that decisions require.
 type State struct {

@@ -86,7 +86,7 @@ func (c Close) Decide(s State) ([]event.Event[State], error) {
 	newest := s.Through()
 	switch {
 	case c.Through >= c.Today:
-		return nil, fault.Fields(fault.Field{Field: "through", Message: "must be before today"})
+		return nil, fault.Wrong("through", "must be before today")
 	case newest != nil && c.Through < *newest:
 		return nil, fault.Newf(fault.Conflict, "A period is already closed through %s", *newest)
 	}

@@ -126,13 +126,7 @@ func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
 }
 
 // named returns a company's normalised name.
-func named(text string) (string, error) {
-	text, err := wording.Normalise("name", text, maxName)
-	if err == nil && text == "" {
-		err = wrong("name", "must not be empty")
-	}
-	return text, err
-}
+func named(text string) (string, error) { return wording.Required("name", text, maxName) }
 
 const maxName = 200 // CONTRACT.md D19
 

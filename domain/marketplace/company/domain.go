@@ -29,7 +29,7 @@ func Domain(field, text string) (string, error) {
 	}
 	if err != nil || len(host) > maxDomain || !strings.Contains(host, ".") || net.ParseIP(host) != nil || strings.Contains(host, "..") ||
 		host[0] == '.' {
-		return "", fault.Fields(fault.Field{Field: field, Message: "expected a domain, as in example.org"})
+		return "", fault.Wrong(field, "expected a domain, as in example.org")
 	}
 	return host, nil
 }

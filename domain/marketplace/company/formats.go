@@ -24,10 +24,6 @@ func formatsFor(anyGSTIN bool) map[string]func(field, text string) (string, erro
 	return all
 }
 
-func wrong(field, message string) error {
-	return fault.Fields(fault.Field{Field: field, Message: message})
-}
-
 // website parses a web address, with or without its scheme.
 func website(field, text string) (string, error) {
 	full := text
@@ -36,10 +32,10 @@ func website(field, text string) (string, error) {
 	}
 	u, err := url.Parse(full)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.ContainsFunc(text, unicode.IsSpace) {
-		return "", wrong(field, "expected a web address, as in https://example.org")
+		return "", fault.Wrong(field, "expected a web address, as in https://example.org")
 	}
 	if _, err := Domain(field, u.Host); err != nil {
-		return "", wrong(field, "expected a web address, as in https://example.org")
+		return "", fault.Wrong(field, "expected a web address, as in https://example.org")
 	}
 	return full, nil
 }
@@ -54,13 +50,13 @@ var gstinForm = regexp.MustCompile(`^[0-9]{2}[A-Z]{5}[0-9]{4}[A-Z][1-9A-Z][0-9A-
 func gstin(anyType bool, field, text string) (string, error) {
 	text = strings.ToUpper(strings.ReplaceAll(text, " ", ""))
 	if !gstinForm.MatchString(text) || !anyType && text[13] != 'Z' {
-		return "", wrong(field, "expected a GSTIN, as in 27AAPFU0939F1ZV")
+		return "", fault.Wrong(field, "expected a GSTIN, as in 27AAPFU0939F1ZV")
 	}
 	if state := text[:2]; (state < "01" || state > "38") && state != "97" && state != "99" {
-		return "", wrong(field, "no state has the code "+state)
+		return "", fault.Wrong(field, "no state has the code "+state)
 	}
 	if text[14] != checkCharacter(text[:14]) {
-		return "", wrong(field, "the check character is wrong: one of the others is mistyped")
+		return "", fault.Wrong(field, "the check character is wrong: one of the others is mistyped")
 	}
 	return text, nil
 }
@@ -94,13 +90,13 @@ var (
 func pincode(text, country string) (string, error) {
 	if country != "" && country != india {
 		if !postcodeForm.MatchString(text) {
-			return "", wrong("pincode", "3 to 12 characters")
+			return "", fault.Wrong("pincode", "3 to 12 characters")
 		}
 		return text, nil
 	}
 	text = strings.ReplaceAll(text, " ", "")
 	if !pincodeForm.MatchString(text) {
-		return "", wrong("pincode", "expected six digits, the first of them not 0")
+		return "", fault.Wrong("pincode", "expected six digits, the first of them not 0")
 	}
 	return text, nil
 }

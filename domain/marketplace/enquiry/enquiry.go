@@ -112,7 +112,7 @@ var sources = regexp.MustCompile(`^[a-z0-9_-]{1,50}$`)
 func source(text string) (string, error) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if text != "" && !sources.MatchString(text) {
-		return "", fault.Fields(fault.Field{Field: "source_platform", Message: "1 to 50 letters, digits, - and _"})
+		return "", fault.Wrong("source_platform", "1 to 50 letters, digits, - and _")
 	}
 	return text, nil
 }
@@ -131,7 +131,7 @@ func (c Send) Decide(State) ([]event.Event[State], error) {
 	from, wrongSource := source(c.Source.Value)
 	var wrongQuantity error
 	if q := c.Quantity; q != nil && (*q < 1 || *q > maxQuantity) {
-		wrongQuantity = fault.Fields(fault.Field{Field: "quantity", Message: "expected 1 to " + strconv.Itoa(maxQuantity)})
+		wrongQuantity = fault.Wrong("quantity", "expected 1 to "+strconv.Itoa(maxQuantity))
 	}
 	if err := fault.Join(wrongName, wrongEmail, wrongPhone, wrongMessage, wrongQuantity, wrongSource); err != nil {
 		return nil, err

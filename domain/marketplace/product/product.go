@@ -157,14 +157,10 @@ var formats = map[string]func(field, text string) (string, error){
 	"sku": skuOf, "price_currency": currencyCode, "availability": availability,
 }
 
-func wrong(field, message string) error {
-	return fault.Fields(fault.Field{Field: field, Message: message})
-}
-
 // skuOf returns a SKU on one line.
 func skuOf(field, text string) (string, error) {
 	if text = strings.Join(strings.Fields(text), " "); utf8.RuneCountInString(text) > maxSKU {
-		return "", wrong(field, "at most "+strconv.Itoa(maxSKU)+" characters")
+		return "", fault.Wrong(field, "at most "+strconv.Itoa(maxSKU)+" characters")
 	}
 	return text, nil
 }
@@ -190,7 +186,7 @@ func SKUClaim(of uuid.UUID, key string) string {
 func currencyCode(field, text string) (string, error) {
 	unit, err := currency.ParseISO(text)
 	if err != nil {
-		return "", wrong(field, "expected a currency of ISO 4217, as in INR")
+		return "", fault.Wrong(field, "expected a currency of ISO 4217, as in INR")
 	}
 	return unit.String(), nil
 }
@@ -199,7 +195,7 @@ func availability(field, text string) (string, error) {
 	if folded := person.Folded(text); slices.Contains(availabilities, folded) {
 		return folded, nil
 	}
-	return "", wrong(field, "expected one of "+strings.Join(availabilities, ", "))
+	return "", fault.Wrong(field, "expected one of "+strings.Join(availabilities, ", "))
 }
 
 // tidied returns a normalised change of details without unchanged fields, or all its faults.
@@ -208,7 +204,7 @@ func (d Details) tidied(change Details) (Details, error) {
 	change.MOQ, change.Active = restored(change.MOQ, defaultMOQ), restored(change.Active, true)
 	faults := []error{wording.TidyAll(&d, &change, formats)}
 	if change.MOQ.Present() && (change.MOQ.Value < 1 || change.MOQ.Value > maxMOQ) {
-		faults = append(faults, wrong("moq", "expected 1 to "+strconv.Itoa(maxMOQ)))
+		faults = append(faults, fault.Wrong("moq", "expected 1 to "+strconv.Itoa(maxMOQ)))
 	}
 	change.MOQ, change.Active = patch.Differing(change.MOQ, d.MOQ.Value), patch.Differing(change.Active, d.Active.Value)
 	images, err := change.Images.With(addresses)
@@ -235,7 +231,7 @@ func restored[T comparable](f patch.Field[T], value T) patch.Field[T] {
 func addresses(images []string) ([]string, error) {
 	var faults []error
 	if len(images) > maxImages {
-		faults = append(faults, wrong("images", "at most "+strconv.Itoa(maxImages)+" items"))
+		faults = append(faults, fault.Wrong("images", "at most "+strconv.Itoa(maxImages)+" items"))
 	}
 	tidied := make([]string, 0, len(images))
 	for i, image := range images[:min(len(images), maxImages)] {
@@ -244,7 +240,7 @@ func addresses(images []string) ([]string, error) {
 		u, unread := url.Parse(image)
 		if err == nil && (unread != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
 			strings.ContainsFunc(image, unicode.IsSpace)) {
-			err = wrong(field, "expected a web address, as in https://example.org/a.jpg")
+			err = fault.Wrong(field, "expected a web address, as in https://example.org/a.jpg")
 		}
 		faults, tidied = append(faults, err), append(tidied, image)
 	}
@@ -252,18 +248,12 @@ func addresses(images []string) ([]string, error) {
 }
 
 // named returns a product's normalised name.
-func named(text string) (string, error) {
-	text, err := wording.Normalise("name", text, maxName)
-	if err == nil && text == "" {
-		err = wrong("name", "must not be empty")
-	}
-	return text, err
-}
+func named(text string) (string, error) { return wording.Required("name", text, maxName) }
 
 // priced returns a valid price.
 func priced(amount int64) (int64, error) {
 	if amount < 0 || amount > MaxPrice {
-		return 0, wrong("price_amount", "expected 0 to "+strconv.Itoa(MaxPrice))
+		return 0, fault.Wrong("price_amount", "expected 0 to "+strconv.Itoa(MaxPrice))
 	}
 	return amount, nil
 }

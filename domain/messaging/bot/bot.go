@@ -132,7 +132,7 @@ func sized(field string, least, most int) func(string) (string, error) {
 	return func(text string) (string, error) {
 		text, err := wording.Normalise(field, text, most)
 		if err == nil && utf8.RuneCountInString(text) < least {
-			err = fault.Fields(fault.Field{Field: field, Message: fmt.Sprintf("%d to %d characters", least, most)})
+			err = fault.Wrong(field, fmt.Sprintf("%d to %d characters", least, most))
 		}
 		return text, err
 	}

@@ -64,7 +64,7 @@ func (c AttachTool) Decide(s State) ([]event.Event[State], error) {
 	case s.Name == "":
 		return nil, ErrNotFound
 	case !known:
-		return nil, fault.Fields(fault.Field{Field: "toolId", Message: "there is no such tool"})
+		return nil, fault.Wrong("toolId", "there is no such tool")
 	case tool.Area != "" && !c.By.May(tool.Area, tool.Level):
 		return nil, errRights
 	case slices.Contains(s.Tools, c.Tool):

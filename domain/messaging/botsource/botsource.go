@@ -167,7 +167,7 @@ const maxURL = 2048
 
 // Normal returns the address of a page in normalised form, or a fault of its text (CONTRACT.md B7).
 func Normal(text string) (string, error) {
-	wrong := fault.Fields(fault.Field{Field: "url", Message: "expected a web address, as in https://shop.example/faq"})
+	wrong := fault.Wrong("url", "expected a web address, as in https://shop.example/faq")
 	text, err := wording.Normalise("url", text, maxURL)
 	if err != nil {
 		return "", err

@@ -45,10 +45,6 @@ var (
 var reservedHeaders = []string{"host", "content-length", "transfer-encoding", "connection", "webhook-id", "webhook-timestamp",
 	"webhook-signature", "idempotency-key"}
 
-func wrong(field, message string) error {
-	return fault.Fields(fault.Field{Field: field, Message: message})
-}
-
 func secret(bot int64, text string) event.Secret {
 	return event.NewSecret(bots.Of(strconv.FormatInt(bot, 10)), text)
 }
@@ -68,11 +64,7 @@ func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 	}
 	text(&call.Name, c.Name, func(text string) (string, error) { return person.Name("name", text) })
 	text(&call.Description, c.Description, func(text string) (string, error) {
-		text, err := wording.Normalise("description", text, maxDescription)
-		if err == nil && text == "" {
-			err = wrong("description", "must not be empty")
-		}
-		return text, err
+		return wording.Required("description", text, maxDescription)
 	})
 	text(&call.URL, c.URL, address)
 	text(&call.Method, c.Method, func(text string) (string, error) { return text, nil })
@@ -105,10 +97,10 @@ func address(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" ||
 		strings.ContainsAny(text, " \t\r\n") {
-		return "", wrong("url", "expected an address like https://shop.example/stock/{sku}")
+		return "", fault.Wrong("url", "expected an address like https://shop.example/stock/{sku}")
 	}
 	if placeholder.MatchString(u.Host) && strings.ContainsAny(u.Host, "{}") || strings.ContainsAny(u.RawQuery, "{}") {
-		return "", wrong("url", "placeholders are allowed in the path only")
+		return "", fault.Wrong("url", "placeholders are allowed in the path only")
 	}
 	return text, nil
 }
@@ -131,7 +123,7 @@ func object(f patch.Field[map[string]json.RawMessage]) (members patch.Field[map[
 	}
 	text, err := json.Marshal(f.Value)
 	if err != nil || len(text) > maxJSON {
-		return members, wrong("jsonData", "at most 64 KB")
+		return members, fault.Wrong("jsonData", "at most 64 KB")
 	}
 	all := map[string]string{}
 	for name, value := range f.Value {
@@ -145,12 +137,12 @@ func object(f patch.Field[map[string]json.RawMessage]) (members patch.Field[map[
 // entries checks names and values.
 func entries(field string, all map[string]string) error {
 	if len(all) > maxEntries {
-		return wrong(field, fmt.Sprintf("at most %d entries", maxEntries))
+		return fault.Wrong(field, fmt.Sprintf("at most %d entries", maxEntries))
 	}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if name == "" || len(name) > 100 || len(all[name]) > maxValue {
-			faults = append(faults, wrong(field+"."+name, fmt.Sprintf("a name of 1 to 100 and a value of at most %d characters", maxValue)))
+			faults = append(faults, fault.Wrong(field+"."+name, fmt.Sprintf("a name of 1 to 100 and a value of at most %d characters", maxValue)))
 		}
 	}
 	return fault.Join(faults...)
@@ -176,7 +168,7 @@ func sealed(bot int64, of string, in patch.Field[map[string]string], before []He
 	valid func(name, value string) string) (after []Header, err error) {
 	if !in.Present() {
 		if moved && len(before) > 0 {
-			return nil, wrong(of, again)
+			return nil, fault.Wrong(of, again)
 		}
 		return before, nil
 	}
@@ -191,13 +183,13 @@ func sealed(bot int64, of string, in patch.Field[map[string]string], before []He
 		h, said := Header{Name: name}, valid(name, value)
 		switch {
 		case said != "":
-			faults = append(faults, wrong(field, said))
+			faults = append(faults, fault.Wrong(field, said))
 		case slices.ContainsFunc(after, func(h Header) bool { return same(h.Name, name) }):
-			faults = append(faults, wrong(field, "occurs twice"))
+			faults = append(faults, fault.Wrong(field, "occurs twice"))
 		case value == Stars && kept < 0:
-			faults = append(faults, wrong(field, "there is no value to keep"))
+			faults = append(faults, fault.Wrong(field, "there is no value to keep"))
 		case value == Stars && moved:
-			faults = append(faults, wrong(field, again))
+			faults = append(faults, fault.Wrong(field, again))
 		case value == Stars:
 			h.Value = before[kept].Value
 		default:
@@ -214,7 +206,7 @@ const again = "must be given again, since url names another server"
 func (in Input) parameters(bot int64, before Call, moved bool) (after []Parameter, err error) {
 	if !in.Parameters.Present() {
 		if moved && slices.ContainsFunc(before.Parameters, func(p Parameter) bool { return p.Source == Fixed }) {
-			return nil, wrong("parameters", again)
+			return nil, fault.Wrong("parameters", again)
 		}
 		return before.Parameters, nil
 	}
@@ -225,23 +217,23 @@ func (in Input) parameters(bot int64, before Call, moved bool) (after []Paramete
 		kept := slices.IndexFunc(before.Parameters, func(p Parameter) bool { return p.Name == g.Name && p.Source == Fixed })
 		switch {
 		case !parameterName.MatchString(g.Name):
-			faults = append(faults, wrong(field+"name", "1 to 64 letters, digits, _ and -"))
+			faults = append(faults, fault.Wrong(field+"name", "1 to 64 letters, digits, _ and -"))
 		case slices.ContainsFunc(after, func(p Parameter) bool { return p.Name == g.Name }):
-			faults = append(faults, wrong(field+"name", "occurs twice"))
+			faults = append(faults, fault.Wrong(field+"name", "occurs twice"))
 		case g.Source == ByAI && g.Value.State == patch.Given && g.Value.Value != "":
-			faults = append(faults, wrong(field+"value", "only a fixed parameter has one"))
+			faults = append(faults, fault.Wrong(field+"value", "only a fixed parameter has one"))
 		case g.Source == ByAI:
 		case g.Value.State != patch.Given:
-			faults = append(faults, wrong(field+"value", "is required"))
+			faults = append(faults, fault.Wrong(field+"value", "is required"))
 		case g.Value.Value == Stars && kept < 0:
-			faults = append(faults, wrong(field+"value", "there is no value to keep"))
+			faults = append(faults, fault.Wrong(field+"value", "there is no value to keep"))
 		case g.Value.Value == Stars && moved:
-			faults = append(faults, wrong(field+"value", again))
+			faults = append(faults, fault.Wrong(field+"value", again))
 		case g.Value.Value == Stars:
 			p.Value = before.Parameters[kept].Value
 		default:
 			if _, err := Coerce(g.DataType, g.Value.Value); err != nil {
-				faults = append(faults, wrong(field+"value", err.Error()))
+				faults = append(faults, fault.Wrong(field+"value", err.Error()))
 			}
 			p.Value = secret(bot, g.Value.Value)
 		}
@@ -260,15 +252,15 @@ func (c Call) placed() (faults []error) {
 		field := fmt.Sprintf("parameters[%d].type", i)
 		switch {
 		case p.Place == InPath && !found[p.Name]:
-			faults = append(faults, wrong(field, "the url has no placeholder {"+p.Name+"}"))
+			faults = append(faults, fault.Wrong(field, "the url has no placeholder {"+p.Name+"}"))
 		case p.Place == InBody && c.Method == "GET":
-			faults = append(faults, wrong(field, "GET has no body"))
+			faults = append(faults, fault.Wrong(field, "GET has no body"))
 		case p.Place == InPath:
 			delete(found, p.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		faults = append(faults, wrong("url", "no path_param fills the placeholder "+name))
+		faults = append(faults, fault.Wrong("url", "no path_param fills the placeholder "+name))
 	}
 	return faults
 }

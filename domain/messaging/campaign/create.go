@@ -74,7 +74,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, err := person.Name("name", c.Name)
 	wrong := []error{err}
 	refuse := func(field, message string) {
-		wrong = append(wrong, fault.Fields(fault.Field{Field: field, Message: message}))
+		wrong = append(wrong, fault.Wrong(field, message))
 	}
 	list, ok := c.ListID()
 	if !ok || list != 0 && !c.HasList {
@@ -132,9 +132,9 @@ type Begin struct {
 func (c Begin) Decide(State) ([]event.Event[State], error) {
 	switch {
 	case c.Template.Channel == 0, c.Template.Channel != c.Channel:
-		return nil, fault.Fields(fault.Field{Field: "templateId", Message: "Template not found"})
+		return nil, fault.Wrong("templateId", "Template not found")
 	case !c.Template.Sendable():
-		return nil, fault.Fields(fault.Field{Field: "templateId", Message: "the template is not approved"})
+		return nil, fault.Wrong("templateId", "the template is not approved")
 	}
 	at := c.Now.UTC().Truncate(time.Microsecond) // the precision of the tables
 	return []event.Event[State]{Created{Plan: c.Plan}, Started{Run: 1, At: at}, AudienceCompleted{Run: 1, Blocks: c.Blocks}}, nil
@@ -144,7 +144,7 @@ func (c Begin) Decide(State) ([]event.Event[State], error) {
 func (c Create) check(at string, s Step, channel int64) error {
 	var wrong []error
 	refuse := func(field, message string) {
-		wrong = append(wrong, fault.Fields(fault.Field{Field: at + field, Message: message}))
+		wrong = append(wrong, fault.Wrong(at+field, message))
 	}
 	t, known := c.Templates[s.TemplateID]
 	switch {
@@ -165,7 +165,7 @@ func (c Create) check(at string, s Step, channel int64) error {
 func (c Create) plan(p *Plan) (next *time.Time, err error) {
 	var wrong []error
 	refuse := func(field, message string) {
-		wrong = append(wrong, fault.Fields(fault.Field{Field: field, Message: message}))
+		wrong = append(wrong, fault.Wrong(field, message))
 	}
 	timed := c.Schedule == "scheduled" || c.Schedule == "recurring"
 	at, readable := local(c.ScheduledAt, c.Zone)

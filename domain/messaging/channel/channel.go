@@ -175,7 +175,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	}
 	name, wrong := c.Name.With(func(text string) (string, error) { return person.Name("name", text) })
 	if c.Type.Or(s.Type) != s.Type {
-		wrong = fault.Join(wrong, invalid("type", "cannot change"))
+		wrong = fault.Join(wrong, fault.Wrong("type", "cannot change"))
 	}
 	secrets, err := c.secrets(c.ID, s)
 	if err := fault.Join(wrong, err, c.Settings.check(s.Settings)); err != nil {

@@ -115,22 +115,18 @@ func (c Change) check(before Settings) error {
 		fitting("settings.appName", c.AppName, appName, "1 to 100 characters, without control characters"),
 	}
 	if c.BaseURL.State == patch.Given && place(c.BaseURL.Value) == "" {
-		wrong = append(wrong, invalid("settings.baseUrl", "expected an address like https://chat.example.org/v1"))
+		wrong = append(wrong, fault.Wrong("settings.baseUrl", "expected an address like https://chat.example.org/v1"))
 	}
 	if s := c.on(before); s.Dialect == formV1 && network.Digits(s.SenderID) == "" {
-		wrong = append(wrong, invalid("settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone"))
+		wrong = append(wrong, fault.Wrong("settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone"))
 	}
 	for _, text := range c.AllowedOrigins.Value {
 		if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != text || u.Scheme != "http" && u.Scheme != "https" {
-			wrong = append(wrong, invalid("settings.allowedOrigins", "expected origins like https://shop.example.org"))
+			wrong = append(wrong, fault.Wrong("settings.allowedOrigins", "expected origins like https://shop.example.org"))
 			break
 		}
 	}
 	return fault.Join(wrong...)
-}
-
-func invalid(field, message string) error {
-	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
 // fitting returns an error for a value that does not match.
@@ -138,7 +134,7 @@ func fitting(field string, f patch.Field[string], want *regexp.Regexp, message s
 	if f.State != patch.Given || want.MatchString(f.Value) {
 		return nil
 	}
-	return invalid(field, message)
+	return fault.Wrong(field, message)
 }
 
 // place returns the scheme, host and port of a base URL, or "" for an invalid URL. This server receives the credentials.
@@ -248,14 +244,14 @@ func (in Input) secrets(id string, before State) (s Secrets, err error) {
 		into, stored := s.each()[i], before.each()[i].State == patch.Given
 		switch {
 		case given.Value == Stars && !stored:
-			wrong = append(wrong, invalid(names[i], "there is no value to keep"))
+			wrong = append(wrong, fault.Wrong(names[i], "there is no value to keep"))
 		case (given.Value == Stars || !given.Present()) && stored && changed:
-			wrong = append(wrong, invalid(names[i], "must be given again: baseUrl names another server"))
+			wrong = append(wrong, fault.Wrong(names[i], "must be given again: baseUrl names another server"))
 		case given.Value == Stars, !given.Present(), !stored && given.Value == "":
 		case given.Value == "":
 			*into = patch.Clear[event.Secret]()
 		case !credential.MatchString(given.Value):
-			wrong = append(wrong, invalid(names[i], "expected printable ASCII without spaces"))
+			wrong = append(wrong, fault.Wrong(names[i], "expected printable ASCII without spaces"))
 		default:
 			*into = patch.Set(event.NewSecret(Subjects.Of(id), given.Value))
 		}

@@ -51,7 +51,7 @@ func (b Text) Draft() (Draft, error) {
 func dialled(to string) (string, error) {
 	number, err := person.ParseE164("to", to)
 	if err == nil && number == "" {
-		err = fault.Fields(fault.Field{Field: "to", Message: "must not be empty"})
+		err = fault.Wrong("to", "must not be empty")
 	}
 	return number, err
 }
@@ -68,7 +68,7 @@ func (b FromVisitor) Said() (string, error) { return said("text", b.Text) }
 func said(field, text string) (string, error) {
 	text, err := written(field, text, longestText)
 	if err == nil && text == "" {
-		err = fault.Fields(fault.Field{Field: field, Message: "must not be empty"})
+		err = fault.Wrong(field, "must not be empty")
 	}
 	return text, err
 }
@@ -87,7 +87,7 @@ func pictured(address, caption string) (Draft, error) {
 	image := strings.TrimSpace(address)
 	if u, parsed := url.Parse(image); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" ||
 		len(image) > longestURL {
-		err = fault.Join(fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}), err)
+		err = fault.Join(fault.Wrong("imageUrl", "expected an address like https://cdn.example.org/a.jpg"), err)
 	}
 	return Draft{Text: caption, Image: image}, err
 }
@@ -96,7 +96,7 @@ func pictured(address, caption string) (Draft, error) {
 func written(field, text string, longest int) (string, error) {
 	text = strings.TrimSpace(text)
 	if utf8.RuneCountInString(text) > longest {
-		return "", fault.Fields(fault.Field{Field: field, Message: "at most " + strconv.Itoa(longest) + " characters"})
+		return "", fault.Wrong(field, "at most "+strconv.Itoa(longest)+" characters")
 	}
 	return text, nil
 }
@@ -130,12 +130,12 @@ func (b ToContact) Draft() (Draft, error) {
 	}
 	switch {
 	case given != 1:
-		return Draft{}, fault.Fields(fault.Field{Field: "text", Message: "expected one of text, imageUrl and templateId"})
+		return Draft{}, fault.Wrong("text", "expected one of text, imageUrl and templateId")
 	case b.Picture != nil:
 		caption, err := written("caption", b.Caption, longestCaption)
 		return Draft{Channel: b.ChannelID, Text: caption, Picture: b.Picture}, err
 	case b.Caption != "" && b.ImageURL == "":
-		return Draft{}, fault.Fields(fault.Field{Field: "caption", Message: "allowed only with an image"})
+		return Draft{}, fault.Wrong("caption", "allowed only with an image")
 	case b.ImageURL != "":
 		d, err := pictured(b.ImageURL, b.Caption)
 		d.Channel = b.ChannelID
@@ -152,7 +152,7 @@ func Number(field, id string) (int64, error) {
 	text, found := strings.CutPrefix(id, Name(""))
 	number, err := strconv.ParseInt(text, 10, 64)
 	if !found || err != nil || number < 1 {
-		return 0, fault.Fields(fault.Field{Field: field, Message: "expected the id of a message, as in msg_8121"})
+		return 0, fault.Wrong(field, "expected the id of a message, as in msg_8121")
 	}
 	return number, nil
 }
