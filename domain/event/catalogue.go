@@ -78,11 +78,13 @@ func (c *Registry) Lookup(name string) (TypeInfo, bool) {
 	return t.TypeInfo, ok
 }
 
-// NamesOf returns the stored names of a Go type, one for each kind with the type. It panics if no kind has the type.
-func (c *Registry) NamesOf(t reflect.Type) []string {
-	names := c.byGo[t]
-	if names == nil {
-		panic(fmt.Sprintf("%s is in no kind of the registry", t))
+// NamesOf returns the stored names of Go types, one for each kind with the type. It panics if no kind has a type.
+func (c *Registry) NamesOf(types ...reflect.Type) (names []string) {
+	for _, t := range types {
+		if c.byGo[t] == nil {
+			panic(fmt.Sprintf("%s is in no kind of the registry", t))
+		}
+		names = append(names, c.byGo[t]...)
 	}
 	return names
 }

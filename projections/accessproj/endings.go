@@ -17,12 +17,7 @@ var endingsDDL string
 var PendingErasures = projections.Define("endings", len(ending()), endingsDDL, projections.Apply(ending(), endings))
 
 // ending lists the types of events that trigger an erasure.
-func ending() (names []string) {
-	for _, t := range domain.Catalogue.Endings() {
-		names = append(names, domain.Catalogue.NamesOf(t)...)
-	}
-	return names
-}
+func ending() []string { return domain.Catalogue.NamesOf(domain.Catalogue.Endings()...) }
 
 func endings(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	for _, e := range events {

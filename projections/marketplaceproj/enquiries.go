@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"bahi/domain"
@@ -20,8 +19,7 @@ var enquiriesDDL string
 // Enquiries has enquiries to companies. Its personal values are plaintext until their key is destroyed.
 var Enquiries = projections.Define("enquiries", 2,
 	enquiriesDDL+projections.RowCountDDL("enquiry", "true", "workspace_id", "company_id", "spam", "status", "source_platform"),
-	projections.Apply(slices.Concat(domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Sent]()),
-		domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Notified]())), foldAsked),
+	projections.Apply(domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Sent](), reflect.TypeFor[enquiry.Notified]()), foldAsked),
 	projections.On(func(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
 		b.Set("enquiry", e.StreamID(), "status", e.Data.To, "updated_at", e.At, "revision", e.Revision)
 		moved(b, e)

@@ -40,15 +40,11 @@ const moveAll = `
 
 // moveTypes are the types of the events that move recipients.
 func moveTypes() []string {
-	var names []string
-	for _, t := range []reflect.Type{
+	return domain.Catalogue.NamesOf(
 		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Accepted](),
 		reflect.TypeFor[message.Skipped](),
 		reflect.TypeFor[message.Failed](), reflect.TypeFor[message.Reported](),
-	} {
-		names = append(names, domain.Catalogue.NamesOf(t)...)
-	}
-	return names
+	)
 }
 
 // moveOf returns the state to which an event moves the recipient of its message, and the allowed previous states.

@@ -19,16 +19,12 @@ import (
 
 // turnTypes are the types of the events that create a message or change its status.
 func turnTypes() []string {
-	var names []string
-	for _, t := range []reflect.Type{
+	return domain.Catalogue.NamesOf(
 		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Received](), reflect.TypeFor[message.Accepted](),
 		reflect.TypeFor[message.Failed](),
 		reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Skipped](), reflect.TypeFor[message.Reported](),
 		reflect.TypeFor[message.Identified](),
-	} {
-		names = append(names, domain.Catalogue.NamesOf(t)...)
-	}
-	return names
+	)
 }
 
 // begun is a message that a batch creates.
