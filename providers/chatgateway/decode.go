@@ -182,7 +182,9 @@ func decodeForm(body []byte) ([]Event, error) {
 		return nil, err
 	}
 	get := func(name string) string { return strings.ToValidUTF8(form.Get(name), "\ufffd") }
-	e := Event{Kind: Message, ID: get("MessageSid"), Type: "text", Name: get("ProfileName"), Text: get("Body"), Sender: network.Digits(form.Get("To"))}
+	e := Event{
+		Kind: Message, ID: get("MessageSid"), Type: "text", Name: get("ProfileName"), Text: get("Body"), Sender: network.Digits(form.Get("To")),
+	}
 	if status := get("MessageStatus"); status != "" && !form.Has("Body") { // from us to a person
 		e.Kind, e.Type, e.To, e.Sender = Status, status, e.Sender, network.Digits(form.Get("From"))
 		e.Code, e.Reason = get("ErrorCode"), get("ErrorMessage")

@@ -325,8 +325,8 @@ func (m graphMessage) event() Event {
 }
 
 func (s graphStatus) event() Event {
-	e := Event{Kind: Status, ID: string(s.ID), GSID: string(s.GSID), Type: s.Status, At: s.Timestamp.Time, To: network.Digits(string(s.RecipientID)),
-		UserID: string(s.RecipientUserID), Callback: s.Callback}
+	e := Event{Kind: Status, ID: string(s.ID), GSID: string(s.GSID), Type: s.Status, At: s.Timestamp.Time,
+		To: network.Digits(string(s.RecipientID)), UserID: string(s.RecipientUserID), Callback: s.Callback}
 	e.note(s.Errors)
 	return e
 }
