@@ -21,7 +21,7 @@ var phones = unique.Field[contact.State]{
 	Name: "phone", Taken: "Another contact has this phone",
 }
 
-// name sets the name of the phone's claim. It sets none for an invalid phone, which the command refuses.
+// name sets the name of the phone's claim. It sets none for an unreadable phone.
 func name(ctx context.Context, h *commands.Handler, workspace uuid.UUID, r *contact.Addresses) (err error) {
 	number, _ := person.ParseE164("phone", r.Phone.Value)
 	number, r.Respelt = network.Spelling(number)

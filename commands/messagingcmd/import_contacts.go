@@ -18,6 +18,7 @@ import (
 	"bahi/domain/messaging/contact"
 	"bahi/domain/patch"
 	"bahi/domain/person"
+	"bahi/domain/wording"
 	"bahi/eventstore"
 )
 
@@ -30,8 +31,9 @@ var contactColumns = spreadsheet.Named(map[string]string{
 
 // imported is a row of a file.
 type imported struct {
-	number int
-	add    contact.Add
+	number  int
+	add     contact.Add
+	warning error // quotes an unreadable phone; nil: none
 }
 
 // maxEvidence is the maximum length of the evidence of a consent in characters, as in a PATCH.
@@ -67,6 +69,7 @@ func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Reque
 	}
 	slices.SortFunc(i.wrong, func(a, b spreadsheet.RowError) int { return a.Row - b.Row })
 	i.out.Result, i.out.Replayed = spreadsheet.Result(i.created, i.wrong, columns), i.created > 0 && i.replayed == i.created
+	i.out.Result.Warnings = i.warnings
 	return i.out, nil
 }
 
@@ -76,7 +79,7 @@ type importing struct {
 	req commands.Request
 
 	created, replayed int
-	wrong             []spreadsheet.RowError
+	wrong, warnings   []spreadsheet.RowError
 	out               Imported
 }
 
@@ -215,6 +218,9 @@ func (i *importing) count(row imported, refused error, at event.Position, replay
 		i.wrong = append(i.wrong, spreadsheet.RowError{Row: row.number, Error: spreadsheet.InOneLine(f)})
 		return
 	}
+	if w, ok := errors.AsType[*fault.Error](row.warning); ok {
+		i.warnings = append(i.warnings, spreadsheet.RowError{Row: row.number, Error: spreadsheet.InOneLine(w)})
+	}
 	if i.created++; replayed {
 		i.replayed++
 	}
@@ -270,6 +276,9 @@ func contactOf(r spreadsheet.Row, columns *spreadsheet.Columns) (row imported, e
 		if cells[name] != "" {
 			*into = patch.Set(cells[name])
 		}
+	}
+	if _, unread, _ := wording.ParseE164("phone", row.add.Phone); unread != "" {
+		row.warning = spreadsheet.Quoting(fault.Fields(fault.Field{Field: "phone", Message: wording.UnreadPhone}), cells)
 	}
 	var faults []fault.Field
 	if s := row.add.Source; s != "" && !slices.Contains([]string{"chat", "social", contact.Manual}, s) {

@@ -31,6 +31,8 @@ type ImportResult struct {
 	Failed  int        `json:"failed" doc:"Number of faulty rows"`
 	Errors  []RowError `json:"errors" doc:"Faulty rows"`
 	Columns *Columns   `json:"columns" doc:"Result by column of the file"`
+
+	Warnings []RowError `json:"warnings,omitempty" doc:"Values of created records that are stored but not used"`
 }
 
 // Result returns the response to a file from which the given number of records was created.

@@ -49,6 +49,20 @@ func Phone(field, text string) (string, error) {
 	return Normalise(field, Unformatted(text), maxPhone)
 }
 
+// maxUnread is the maximum length of an unreadable telephone number in a file. Requests have a shorter one.
+const maxUnread = 200
+
+// ParseE164 parses a given telephone number like [person.ParseE164]. For an unreadable one, it returns null and the normalised text
+// (CONTRACT.md 0.12, R5).
+func ParseE164(field string, given patch.Field[string]) (phone patch.Field[string], unread string, err error) {
+	phone, err = given.With(func(text string) (string, error) { return person.ParseE164(field, text) })
+	if err == nil {
+		return phone, "", nil
+	}
+	unread, err = Normalise(field, Unformatted(given.Value), maxUnread)
+	return patch.Clear[string](), unread, err
+}
+
 // Unformatted returns a text without format characters (Unicode's category Cf), which only affect the display.
 func Unformatted(text string) string {
 	return strings.Map(func(c rune) rune {
@@ -59,11 +73,14 @@ func Unformatted(text string) string {
 	}, text)
 }
 
+// UnreadPhone is the warning about an unreadable telephone number.
+const UnreadPhone = "is not a readable telephone number: it is stored as a text, and not used"
+
 // Unread returns a warning about an unreadable telephone number that [Phone] has kept as a text.
 func Unread(field string, phone *string) []fault.Field {
 	if phone != nil {
 		if _, err := person.Phone(field, *phone); err != nil {
-			return []fault.Field{{Field: field, Message: "is not a readable telephone number: it is stored as a text, and not used"}}
+			return []fault.Field{{Field: field, Message: UnreadPhone}}
 		}
 	}
 	return nil

@@ -58,6 +58,10 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	require.JSONEq(t, edited.Text, read.Text, "a write answers what a read does")
 	read.Contains(`"phone_number":"+919812345670"`, `"notes":"by Holi"`, `"client_name":"Ramesh Jewellers"`)
 	r.clerk.PUT(r.path, read.Text).Status(200).Contains(`"revision":2`)
+	unread := r.clerk.PUT(r.path, `{"phone_number": "ask at the shop"}`).Status(200).Contains(`"phone_number":"ask at the shop"`,
+		`"warnings":["phone_number \"ask at the shop\" is not a readable telephone number: it is stored as a text, and not used"]`)
+	require.JSONEq(t, unread.Text, r.clerk.GET(r.path).Status(200).Text)
+	r.clerk.PUT(r.path, unread.Text).Status(200).Contains(`"revision":3`)
 
 	r.clerk.POST(r.path+"/recalculate_slip_numbers", nil).Status(200).Contains(`"slip_number":"1"`)
 	r.clerk.With("Bahi-Dry-Run", "true").POST(r.path+"/convert", nil).Status(200).Contains(`"orders":[{"client_id":`,

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
+	"bahi/http/messaginghttp"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
@@ -98,6 +99,23 @@ func TestOddPhonesAreReadEverywhere(t *testing.T) {
 	importing.With("Content-Type", kind).POST(contacts+"/import", body).Status(200).Contains(`"created":7,"failed":0`)
 }
 
+func TestAnUnreadablePhoneCostsNoContact(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	const warning = `"warnings":[{"field":"phone","message":"is not a readable telephone number: it is stored as a text, and not used"}]`
+	var shop messaginghttp.ContactChange
+	c.POST(contacts, `{"name":"Shop","phone":" ask at the shop\u202c"}`).Status(201).Contains(warning, `"phone":null,"phoneText":"ask at the shop"`).
+		JSON(&shop)
+	c.POST(contacts, `{"name":"Another","phone":"ask at the shop"}`).Status(201) // a text belongs to nobody
+	asha := made(t, c, `{"name":"Asha","phone":"9812345690"}`)
+	c.PATCH(at(asha.ID), `{"phone":"98123 / 4569","optIn":true}`).Status(200).Contains(warning, `"phone":null,"phoneText":"98123 / 4569"`)
+	c.GET(at(asha.ID)).Status(200).Contains(`"phone":null,"phoneText":"98123 / 4569"`)
+	known := c.PATCH(at(shop.ID), `{"phone":"9812345690"}`).Status(200).Contains(`"phone":"919812345690","phoneText":null`)
+	require.NotContains(t, known.Text, "warnings")
+	c.PATCH(at(asha.ID), `{"phone":null}`).Status(200).Contains(`"phone":null,"phoneText":null`)
+}
+
 func TestContactsAreFound(t *testing.T) {
 	t.Parallel()
 	_, c := openShared(t)
@@ -158,7 +176,7 @@ func TestADeletedContactIsForgotten(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 	again := keyed.POST(contacts, body).Status(201)
 	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-	require.Contains(t, again.Text, fmt.Sprintf(`"id":%d,"name":null,"phone":null,"email":null`, k.ID))
+	require.Contains(t, again.Text, fmt.Sprintf(`"id":%d,"name":null,"phone":null,"phoneText":null,"email":null`, k.ID))
 	forgotten := apptest.NewTraces(t)
 	forgotten.Know("Zéphyrine", "quillfeather", "marmaladefish", "quincebasket") // another contact has the phone
 	require.Empty(t, forgotten.InDatabase(o.Database))

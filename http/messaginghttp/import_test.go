@@ -72,6 +72,16 @@ func TestContactsAreImported(t *testing.T) {
 	require.Equal(t, []string{"Birthday", "Whats App"}, told.Columns.Ignored)
 	require.Equal(t, []spreadsheet.Column{{Header: "Full Name", Field: "name"}}, told.Columns.Used)
 
+	// An unreadable phone costs no contact.
+	unread := bring(c.With("Idempotency-Key", "unread"), "name,phone\nShop,ask at the shop\nTwo,98123 45720 / 98123 45721\n,nobody\n")
+	require.Contains(t, toldOf(t, unread, `{"success":true,"created":2,"failed":1,"errors":[{"row":4,"error":"name: 1 to 100 characters"}]}`).Text,
+		`"warnings":[{"row":2,"error":"phone: is not a readable telephone number: it is stored as a text, and not used (\"ask at the shop\")"},`+
+			`{"row":3,`)
+	shop := appears(t, c, "Shop")
+	require.Nil(t, shop.Phone)
+	require.Equal(t, "ask at the shop", *shop.PhoneText)
+	require.Equal(t, "98123 45720 / 98123 45721", *appears(t, c, "Two").PhoneText)
+
 	// A batch is identified by its first contact, even a refused one. Two spellings of one phone are one phone.
 	first := c.With("Idempotency-Key", "first")
 	const spelt = "name,phone\nThere again,919812345701\nMobile,5511987654321\nOld spelling,551187654321\n"

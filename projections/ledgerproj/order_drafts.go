@@ -16,7 +16,7 @@ import (
 var orderDraftsDDL string
 
 // OrderDrafts has the open drafts and the replies to their senders.
-var OrderDrafts = projections.Define("order_drafts", 5, orderDraftsDDL,
+var OrderDrafts = projections.Define("order_drafts", 6, orderDraftsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Received]) {
 		b.Exec(`
 			insert into order_draft (id, workspace_id, sender, phone_number, raw_message, media, warnings, cut, created_at, revision)
@@ -35,6 +35,9 @@ var OrderDrafts = projections.Define("order_drafts", 5, orderDraftsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Edited]) {
 		b.Set("order_draft", e.StreamID(), "client_id", e.Data.Client, "date", dated(e.Data.Date), "delivery_date", dated(e.Data.Delivery),
 			"notes", e.Data.Notes, "phone_number", e.Data.Phone)
+		if e.Data.Phone.Present() {
+			b.Set("order_draft", e.StreamID(), "phone_text", e.Data.PhoneText)
+		}
 		if e.Data.Client.State == patch.Given {
 			b.Exec(`update order_draft_entry set client_id = $2, client_name = $3 where draft_id = $1 and client_id is null`,
 				e.StreamID(), e.Data.Client.Value, e.Data.ClientName)
@@ -65,7 +68,8 @@ var OrderDrafts = projections.Define("order_drafts", 5, orderDraftsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.SenderErased]) {
 		b.Exec(`update order_draft_entry set item_name = null, client_name = null where draft_id in (select id from order_draft
 			where sender = $1)`, e.StreamID())
-		b.Exec(`update order_draft set phone_number = null, raw_message = null, media = null, warnings = null where sender = $1`, e.StreamID())
+		b.Exec(`update order_draft set phone_number = null, phone_text = null, raw_message = null, media = null, warnings = null where sender = $1`,
+			e.StreamID())
 		b.Exec(`update order_draft_reply set phone_number = null where sender = $1`, e.StreamID())
 	}),
 )

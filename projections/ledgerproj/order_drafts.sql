@@ -4,7 +4,8 @@ create table order_draft (
   workspace_id  uuid not null,
   sender        text not null,
   phone_number  text,             -- null: erased
-  raw_message   text,             -- as above
+  phone_text    text,             -- as it was given, if it cannot be read; phone_number is null
+  raw_message   text,             -- null: erased
   media         text,             -- JSON; null: none, or erased
   warnings      text,             -- as above
   cut           boolean not null,

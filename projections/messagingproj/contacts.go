@@ -16,21 +16,25 @@ import (
 var contactsDDL string
 
 // Contacts has the contacts of workspaces. Its personal values are plaintext until their key is destroyed.
-var Contacts = projections.Define("messaging_contacts", 7,
+var Contacts = projections.Define("messaging_contacts", 8,
 	contactsDDL+projections.RowCountDDL("contact", "true", "workspace_id", "status", "source", "opt_in"),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
 		s := e.Data.Evolve(contact.State{})
 		b.Exec(`
-			insert into contact (id, workspace_id, name, name_folded, phone, email, source, opt_in, reply_bot, status, created_at, updated_at,
-				revision)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12)`,
-			e.StreamID(), e.Meta.Workspace, s.Name, folded(s.Name), s.Phone, s.Email, s.Source, s.OptIn, s.ReplyBot, s.Status, e.At, e.Revision)
+			insert into contact (id, workspace_id, name, name_folded, phone, phone_text, email, source, opt_in, reply_bot, status, created_at,
+				updated_at, revision)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)`,
+			e.StreamID(), e.Meta.Workspace, s.Name, folded(s.Name), s.Phone, s.PhoneText, s.Email, s.Source, s.OptIn, s.ReplyBot, s.Status, e.At,
+			e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Edited]) {
 		b.Set("contact", e.StreamID(), "name", e.Data.Name, "name_folded",
 			patch.Field[*string]{Value: folded(e.Data.Name.Value), State: e.Data.Name.State},
 			"phone", e.Data.Phone, "email", e.Data.Email, "opt_in", e.Data.OptIn, "reply_bot", e.Data.ReplyBot, "status", e.Data.Status,
 			"updated_at", e.At, "revision", e.Revision)
+		if e.Data.Phone.Present() {
+			b.Set("contact", e.StreamID(), "phone_text", e.Data.PhoneText)
+		}
 		if e.Data.OptIn.Present() {
 			b.Set("contact", e.StreamID(), "opt_in_at", e.At, "opt_in_by", e.Meta.Actor, "opt_in_how", e.Data.Evidence)
 		}

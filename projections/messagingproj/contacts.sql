@@ -5,6 +5,7 @@ create table contact (
   name         text, -- null where the key is destroyed before the deletion is folded
   name_folded  text, -- as searches compare it
   phone        text, -- E.164 without its plus sign
+  phone_text   text, -- as it was given, if it cannot be read; phone is null
   email        text,
   source       text not null,
   opt_in       boolean not null,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/unit"
+	"bahi/domain/wording"
 	"bahi/readmodels"
 )
 
@@ -19,11 +21,11 @@ import (
 type OrderDraft struct {
 	ID        int64   `json:"id" doc:"ID of the draft"`
 	CreatedAt string  `json:"created_at" doc:"Time of the message in the workshop's time zone, without zone"`
-	Phone     *string `json:"phone_number" doc:"Phone number; null: erased"`
+	Phone     *string `json:"phone_number" doc:"Phone number, or the text of an unreadable one; null: none, or erased"`
 	Raw       *string `json:"raw_message" doc:"Text of the message; null: erased"`
 	orderdraft.Details
 	Media    *DraftMedia  `json:"media" doc:"Attachment of the message"`
-	Warnings []string     `json:"warnings" nullable:"false" doc:"Unused parts of the message"`
+	Warnings []string     `json:"warnings" nullable:"false" doc:"Unused parts of the message, and an unreadable phone_number"`
 	Cut      bool         `json:"cut" doc:"The message has more entries than a draft"`
 	Entries  []DraftEntry `json:"entries" nullable:"false" doc:"Entries"`
 	Revision int64        `json:"revision" doc:"Revision for If-Match"`
@@ -56,7 +58,7 @@ type DraftMedia struct {
 }
 
 const draftsSQL = `
-	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, coalesce(d.warnings, '[]'), d.cut,
+	select d.id, d.created_at, d.phone_number, d.phone_text, d.raw_message, d.media, coalesce(d.warnings, '[]'), d.cut,
 		json_build_object('client_id', d.client_id, 'date', d.date, 'delivery_date', d.delivery_date, 'notes', d.notes)::text as details,
 		(select coalesce(json_agg(json_build_object('id', e.id, 'item_name', e.item_name, 'weight', trim_scale(e.weight_mg / 1000.0), 'quantity',
 			e.quantity,
@@ -70,22 +72,26 @@ const draftsSQL = `
 func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {
 	return func(row pgx.CollectableRow) (d OrderDraft, err error) {
 		var (
-			at                                time.Time
-			media, warnings, details, entries *string
+			at                                        time.Time
+			unread, media, warnings, details, entries *string
 		)
-		if err := row.Scan(&d.ID, &at, &d.Phone, &d.Raw, &media, &warnings, &d.Cut, &details, &entries, &d.Revision); err != nil {
+		if err := row.Scan(&d.ID, &at, &d.Phone, &unread, &d.Raw, &media, &warnings, &d.Cut, &details, &entries, &d.Revision); err != nil {
 			return d, err
 		}
-		d.complete(at, zone)
-		return d, errors.Join(decode(media, &d.Media), decode(warnings, &d.Warnings), decode(details, &d.Details), decode(entries, &d.Entries))
+		err = errors.Join(decode(media, &d.Media), decode(warnings, &d.Warnings), decode(details, &d.Details), decode(entries, &d.Entries))
+		d.complete(at, zone, unread)
+		return d, err
 	}
 }
 
-// complete formats the draft's time and phone number for the response.
-func (d *OrderDraft) complete(at time.Time, zone *time.Location) {
+// complete formats the draft's time and phone number for the response. unread is an unreadable number.
+func (d *OrderDraft) complete(at time.Time, zone *time.Location, unread *string) {
 	d.CreatedAt = at.In(zone).Format("2006-01-02T15:04:05")
 	if d.Phone != nil {
 		d.Phone = new("+" + *d.Phone)
+	}
+	if unread != nil {
+		d.Phone, d.Warnings = unread, append(d.Warnings, fmt.Sprintf("phone_number %q %s", *unread, wording.UnreadPhone))
 	}
 }
 
@@ -99,7 +105,7 @@ func DraftAfter(id int64, s orderdraft.State, at time.Time, zone *time.Location,
 		d.Entries[i] = DraftEntryAfter(entry)
 	}
 	_ = errors.Join(decode(s.Media.Shown(), &d.Media), decode(s.Unused.Shown(), &d.Warnings)) // they were encoded by the domain
-	d.complete(at, zone)
+	d.complete(at, zone, s.PhoneText.Shown())
 	return d
 }
 

@@ -25,6 +25,7 @@ type Contact struct {
 	ID            int64      `json:"id" doc:"ID of the contact"`
 	Name          *string    `json:"name" doc:"null: erased"`
 	Phone         *string    `json:"phone" doc:"Phone with country code, without a plus sign"`
+	PhoneText     *string    `json:"phoneText" doc:"Unreadable phone as it was given; not used"`
 	Email         *string    `json:"email" doc:"Email address"`
 	Source        string     `json:"source" enum:"chat,social,manual" doc:"Origin of the contact"`
 	OptIn         bool       `json:"optIn" doc:"true: the contact has opted in"`
@@ -52,7 +53,7 @@ type ContactFilter struct {
 	Sort   string `query:"sort" enum:"recent" doc:"recent: by last message, newest first; absent: by creation, newest first"`
 }
 
-const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, opt_in_at, replace(opt_in_by, 'api_key:',
+const contactColumns = `select id, name, phone, phone_text, email, source, opt_in, reply_bot, status, opt_in_at, replace(opt_in_by, 'api_key:',
 	'key:') as opt_in_by, opt_in_how as opt_in_evidence,
 	coalesce((select array_agg(list_id order by list_id) from messaging_contacts.member where contact_id = contact.id), '{}') as list_ids,
 	last_at as last_message_at, coalesce(unread, 0) as unread, created_at, updated_at, revision

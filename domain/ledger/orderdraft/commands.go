@@ -14,6 +14,7 @@ import (
 	"bahi/domain/patch"
 	"bahi/domain/person"
 	"bahi/domain/unit"
+	"bahi/domain/wording"
 )
 
 const (
@@ -125,7 +126,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if err != nil {
 		return nil, err
 	}
-	phone, wrongPhone := c.Phone.With(func(text string) (string, error) { return person.ParseE164("phone_number", text) })
+	phone, unread, wrongPhone := wording.ParseE164("phone_number", c.Phone)
 	if c.Notes.Value == "" && c.Notes.Present() {
 		c.Notes = patch.Clear[book.Text]()
 	}
@@ -134,8 +135,8 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		Delivery: differing(c.Delivery, s.Details.Delivery),
 		Notes:    differing(c.Notes, s.Details.Notes),
 	}
-	if phone.Present() && phone.Value != text(s.Phone) {
-		e.Phone = Senders.Field(s.Sender, phone)
+	if phone.Present() && (phone.Value != text(s.Phone) || unread != text(s.PhoneText)) {
+		e.Phone, e.PhoneText = Senders.Field(s.Sender, phone), Senders.Personal(s.Sender, unread)
 	}
 	without := slices.ContainsFunc(s.Entries, func(entry Entry) bool { return entry.ClientID == nil })
 	if c.Client.State == patch.Given && without {

@@ -77,18 +77,19 @@ type Proposal struct {
 
 // State is the state that decisions, replies and responses require.
 type State struct {
-	Sender  string // empty: the draft does not exist
-	Phone   event.Personal
-	Raw     event.Personal
-	Media   event.Personal
-	Unused  event.Personal
-	Cut     bool
-	Details Details
-	Entries []Entry
-	Reply   bool      // a confirmation is to be sent
-	Replied bool      // the confirmation was sent or cannot be sent
-	Orders  []Ordered // made from the draft
-	Deleted bool
+	Sender    string // empty: the draft does not exist
+	Phone     event.Personal
+	PhoneText event.Personal // unreadable phone as given; zero: none
+	Raw       event.Personal
+	Media     event.Personal
+	Unused    event.Personal
+	Cut       bool
+	Details   Details
+	Entries   []Entry
+	Reply     bool      // a confirmation is to be sent
+	Replied   bool      // the confirmation was sent or cannot be sent
+	Orders    []Ordered // made from the draft
+	Deleted   bool
 }
 
 // Open reports whether the draft awaits its review.
@@ -135,6 +136,7 @@ type Edited struct {
 	Delivery   patch.Field[unit.Date]      `json:"delivery_date,omitzero"`
 	Notes      patch.Field[book.Text]      `json:"notes,omitzero"`
 	Phone      patch.Field[event.Personal] `json:"phone_number,omitzero"` // digits
+	PhoneText  event.Personal              `json:"phone_text,omitzero"`   // unreadable phone as given; the phone is null
 }
 
 // EntryAdded records a new entry.
@@ -199,7 +201,9 @@ func (Replied) Evolve(s State) State { s.Replied = true; return s }
 func (e Edited) Evolve(s State) State {
 	d := &s.Details
 	d.Client, d.Date, d.Delivery, d.Notes = e.Client.Of(d.Client), e.Date.Of(d.Date), e.Delivery.Of(d.Delivery), e.Notes.Of(d.Notes)
-	s.Phone = e.Phone.Or(s.Phone)
+	if e.Phone.Present() {
+		s.Phone, s.PhoneText = e.Phone.Value, e.PhoneText
+	}
 	if e.Client.State == patch.Given {
 		s.Entries = slices.Clone(s.Entries)
 		for i := range s.Entries {

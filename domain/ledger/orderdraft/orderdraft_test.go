@@ -150,14 +150,17 @@ func TestEdit(t *testing.T) {
 		})
 	draft.Case("the phone that the draft has changes nothing").When(orderdraft.Edit{Phone: patch.Set("+91 98123 45678"),
 		Reveal: openly}).ThenNothing()
+	unread := orderdraft.Edited{Phone: patch.Clear[event.Personal](), PhoneText: own("ask at the shop")}
+	draft.Case("an unreadable phone is kept as a text").When(orderdraft.Edit{Phone: patch.Set(" ask at the shop")}).Then(unread)
+	draft.And(unread).Case("once").When(orderdraft.Edit{Phone: patch.Set("ask at the shop"), Reveal: openly}).ThenNothing()
 	draft.Case("what is null and has no value changes nothing").
 		When(orderdraft.Edit{Client: patch.Clear[int64](), Notes: patch.Set(book.Text("")), Phone: patch.Clear[string](),
 			Date: patch.Clear[unit.Date]()}).ThenNothing()
 	draft.Case("all faults are reported").
-		When(orderdraft.Edit{Client: patch.Set(int64(9)), Phone: patch.Set("12"), Date: patch.Set(today + 2), Delivery: patch.Set(today),
+		When(orderdraft.Edit{Client: patch.Set(int64(9)), Phone: patch.Set("\x00"), Date: patch.Set(today + 2), Delivery: patch.Set(today),
 			Today: today}).
 		ThenFails(fault.Fields(
-			fault.Field{Field: "phone_number", Message: "expected a telephone number, as in +919812345678"},
+			fault.Field{Field: "phone_number", Message: "control characters are not allowed"},
 			fault.Field{Field: "client_id", Message: "there is no such client"}, fault.Field{Field: "date", Message: "must not be after tomorrow"},
 			fault.Field{Field: "delivery_date", Message: "must not be before date"}))
 	draft.And(orderdraft.Deleted{}).Case("a draft that ended stays as it was").When(orderdraft.Edit{}).ThenFails(orderdraft.ErrNotFound)

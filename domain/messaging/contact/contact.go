@@ -13,6 +13,7 @@ import (
 	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
 	"bahi/domain/person"
+	"bahi/domain/wording"
 )
 
 // Kind registers the events of streams messagingcontact-<number>. Stored names are permanent.
@@ -51,6 +52,7 @@ type State struct {
 	Name       event.Personal
 	Phone      event.Personal // E.164 without its plus sign
 	PhoneKey   string         // keyed hash, which identifies the claim of the phone; empty: no phone
+	PhoneText  event.Personal // unreadable phone as given; zero: none
 	Email      event.Personal
 	Source     string
 	OptIn      bool           // the contact consents to messages
@@ -67,11 +69,12 @@ type State struct {
 
 // Added records a new contact. It has not opted in, bots reply to it, and it is open.
 type Added struct {
-	Name     event.Personal `json:"name,omitzero"`
-	Phone    event.Personal `json:"phone,omitzero"`
-	PhoneKey string         `json:"phone_key,omitempty"`
-	Email    event.Personal `json:"email,omitzero"`
-	Source   string         `json:"source"`
+	Name      event.Personal `json:"name,omitzero"`
+	Phone     event.Personal `json:"phone,omitzero"`
+	PhoneKey  string         `json:"phone_key,omitempty"`
+	Email     event.Personal `json:"email,omitzero"`
+	Source    string         `json:"source"`
+	PhoneText event.Personal `json:"phone_text,omitzero"` // unreadable phone as given
 }
 
 // Edited records the changed fields.
@@ -85,6 +88,8 @@ type Edited struct {
 	Status   patch.Field[string]         `json:"status,omitzero"`
 	Evidence event.Personal              `json:"opt_in_evidence,omitzero"` // evidence of a given consent
 	Imported bool                        `json:"imported,omitempty"`       // imported from a file of contacts: campaigns exclude the contact
+
+	PhoneText event.Personal `json:"phone_text,omitzero"` // unreadable phone as given; the phone is null
 }
 
 // ListsChanged records all lists of the contact.
@@ -97,15 +102,15 @@ type Deleted struct{}
 
 // Evolve creates the contact.
 func (e Added) Evolve(State) State {
-	return State{Name: e.Name, Phone: e.Phone, PhoneKey: e.PhoneKey, Email: e.Email, Source: e.Source, ReplyBot: true, Status: Open,
-		ByHand: e.Source == Manual}
+	return State{Name: e.Name, Phone: e.Phone, PhoneKey: e.PhoneKey, PhoneText: e.PhoneText, Email: e.Email, Source: e.Source,
+		ReplyBot: true, Status: Open, ByHand: e.Source == Manual}
 }
 
 // Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Name, s.Email, s.ByHand = e.Name.Or(s.Name), e.Email.Or(s.Email), s.ByHand || e.Name.Present()
 	if e.Phone.Present() {
-		s.Phone, s.PhoneKey = e.Phone.Value, e.PhoneKey
+		s.Phone, s.PhoneKey, s.PhoneText = e.Phone.Value, e.PhoneKey, e.PhoneText
 	}
 	if e.OptIn.Present() {
 		s.OptedOutBy = ""
@@ -126,7 +131,8 @@ func (Deleted) Evolve(State) State { return State{} }
 // Erases implements [event.ErasureTrigger].
 func (Deleted) Erases(id string) event.Erasure { return event.Erasure{Subject: Subjects.Of(id)} }
 
-// Addresses are the addresses of a contact. An empty text removes one, like null.
+// Addresses are the addresses of a contact. An empty text removes one, like null. An unreadable phone is stored as a text, and replaces the
+// phone (CONTRACT.md 0.12, R5).
 type Addresses struct {
 	Phone    patch.Field[string] `json:"phone,omitzero" maxLength:"40"  doc:"Phone number with country code; optional for Indian mobile numbers"`
 	PhoneKey string              `json:"-"` // keyed hash of the normalised phone
@@ -134,16 +140,16 @@ type Addresses struct {
 	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254" doc:"Email address"`
 }
 
-// personal returns the values in their stored form, or all faults.
-func (r Addresses) personal(id string) (phone, email patch.Field[event.Personal], err error) {
-	number, wrongNumber := r.Phone.With(func(text string) (string, error) { return person.ParseE164("phone", text) })
+// personal returns the values in their stored form, or all faults. unread is an unreadable phone.
+func (r Addresses) personal(id string) (phone, email patch.Field[event.Personal], unread event.Personal, err error) {
+	number, text, wrongNumber := wording.ParseE164("phone", r.Phone)
 	address, wrongAddress := r.Email.With(func(text string) (string, error) {
 		if strings.TrimSpace(text) == "" {
 			return "", nil
 		}
 		return person.Email("email", text)
 	})
-	return Subjects.Field(id, number), Subjects.Field(id, address), fault.Join(wrongNumber, wrongAddress)
+	return Subjects.Field(id, number), Subjects.Field(id, address), Subjects.Personal(id, text), fault.Join(wrongNumber, wrongAddress)
 }
 
 // Add adds a contact without consent. Only Edit, or a file of contacts with evidence, sets the consent.
@@ -163,12 +169,12 @@ type Add struct {
 // Decide normalises the values.
 func (c Add) Decide(State) ([]event.Event[State], error) {
 	name, wrong := person.Name("name", c.Name)
-	phone, email, err := c.personal(c.ID)
+	phone, email, unread, err := c.personal(c.ID)
 	if err := fault.Join(wrong, err); err != nil {
 		return nil, err
 	}
 	added := Added{Name: Subjects.Personal(c.ID, name), Phone: phone.Value, PhoneKey: c.PhoneKey, Email: email.Value,
-		Source: cmp.Or(c.Source, Manual)}
+		Source: cmp.Or(c.Source, Manual), PhoneText: unread}
 	events := []event.Event[State]{added}
 	if c.Sender.Key != "" {
 		events = append(events, SenderAdded(c.Sender.sealed(c.ID)))
@@ -219,7 +225,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		return nil, s.gone()
 	}
 	name, wrong := c.Name.With(func(text string) (string, error) { return person.Name("name", text) })
-	phone, email, err := c.personal(c.ID)
+	phone, email, unread, err := c.personal(c.ID)
 	if err := fault.Join(wrong, err); err != nil {
 		return nil, err
 	}
@@ -230,8 +236,8 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if e.OptIn.Value {
 		e.Evidence = Subjects.Personal(c.ID, strings.TrimSpace(c.Evidence))
 	}
-	if phone.Present() && (c.PhoneKey != s.PhoneKey || c.Respelt) {
-		e.Phone, e.PhoneKey = phone, c.PhoneKey
+	if phone.Present() && (c.PhoneKey != s.PhoneKey || c.Respelt || !unread.IsZero() || !s.PhoneText.IsZero()) {
+		e.Phone, e.PhoneKey, e.PhoneText = phone, c.PhoneKey, unread
 	}
 	if !email.Value.IsZero() || !s.Email.IsZero() {
 		e.Email = email

@@ -44,10 +44,14 @@ func TestAdd(t *testing.T) {
 	given.Case("a file has the evidence of consent").When(contact.Add{ID: id, Name: "Asha", Evidence: "Form 7"}).
 		Then(contact.Added{Name: hers("Asha"), Source: contact.Manual},
 			contact.Edited{OptIn: patch.Set(true), Evidence: hers("Form 7"), Imported: true})
-	given.Case("all that is wrong is told").When(contact.Add{ID: id, Name: " ", Addresses: reach(patch.Set("12"), patch.Set("asha"), "")}).
+	given.Case("an unreadable phone is kept as a text").
+		When(contact.Add{ID: id, Name: "Asha", Addresses: reach(patch.Set("\u202aask at the shop "), absent, "")}).
+		Then(contact.Added{Name: hers("Asha"), Source: contact.Manual, PhoneText: hers("ask at the shop")})
+	given.Case("all that is wrong is told").
+		When(contact.Add{ID: id, Name: " ", Addresses: reach(patch.Set("12\x00"), patch.Set("asha"), "")}).
 		ThenFails(fault.Fields(
 			fault.Field{Field: "name", Message: "1 to 100 characters"},
-			fault.Field{Field: "phone", Message: "expected a telephone number, as in +919812345678"},
+			fault.Field{Field: "phone", Message: "control characters are not allowed"},
 			fault.Field{Field: "email", Message: "expected an email address"},
 		))
 	s := given.And(added).State()
@@ -68,6 +72,13 @@ func TestEdit(t *testing.T) {
 	given.Case("another name and phone").When(contact.Edit{ID: id, Name: patch.Set("Usha"),
 		Addresses: reach(patch.Set("447911123456"), absent, "k2")}).
 		Then(contact.Edited{Name: patch.Set(hers("Usha")), Phone: patch.Set(hers("447911123456")), PhoneKey: "k2"})
+	unread := contact.Edited{Phone: patch.Clear[event.Personal](), PhoneText: hers("ask at the shop")}
+	given.Case("an unreadable phone is kept as a text, in place of the phone").
+		When(contact.Edit{ID: id, Addresses: reach(patch.Set("ask at the shop"), absent, "")}).Then(unread)
+	given.And(unread).Case("until a phone is known").When(contact.Edit{ID: id, Addresses: reach(patch.Set("9812345678"), absent, "k1")}).
+		Then(contact.Edited{Phone: patch.Set(hers("919812345678")), PhoneKey: "k1"})
+	given.And(unread).Case("or null takes it away").When(contact.Edit{ID: id, Addresses: reach(null, absent, "")}).
+		Then(contact.Edited{Phone: patch.Clear[event.Personal]()})
 	given.Case("a name is not taken away").When(contact.Edit{ID: id, Name: patch.Set(" ")}).
 		ThenFails(fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"}))
 
