@@ -223,8 +223,8 @@ func boolean(b bool) int {
 func priceAt(all tokens, i int) (atom, int) {
 	t, next := all[i], all.at(i+1)
 	switch {
-	case papers[t.folded] && all.at(all.past(i+1, punctuation)).number:
-		return atom{kind: aside}, all.past(i+1, punctuation) + 1 - i
+	case papers[t.folded] && all.at(all.past(i+1, numberMarks, punctuation)).number:
+		return atom{kind: aside}, all.past(i+1, numberMarks, punctuation) + 1 - i
 	case prices[t.folded] || prices[t.text]:
 		j := all.past(i+1, prices, punctuation)
 		if n := all.at(j + 1); !all.at(j).number || ofTheName[n.folded] || ofTheName[n.text] {

@@ -152,6 +152,7 @@ func (all tokens) bulletAt(i int) (n int64, is bool) {
 
 // segment parses one segment.
 func (p *parser) segment(all tokens) {
+	all = all[:all.farewell()]
 	n := all.salutation()
 	atoms := scan(all[n:])
 	if n > 0 && !has(atoms, func(a atom) bool { return a.quantity() || a.kind == slip || a.kind == partyIs || a.kind == partyWas }) {
@@ -186,6 +187,8 @@ func (all tokens) salutation() (n int) {
 			}
 		case deities[t.folded] && all.at(all.past(i+1, bulletMarks)).folded == t.folded:
 			i = all.past(i+1, bulletMarks) + 1
+		case n == 0 && alone[t.folded] && all.past(i+1, courtesy, punctuation) == len(all):
+			return len(all)
 		case hails[strings.ReplaceAll(t.folded, "-", "")]:
 			i++
 		case n > 0 && (courtesy[t.folded] || !t.word() && !t.number):
@@ -201,6 +204,21 @@ func (all tokens) salutation() (n int) {
 		n = i
 	}
 	return n
+}
+
+// maxFarewell is the maximum number of tokens of a greeting at the end of a line.
+const maxFarewell = 6
+
+// farewell returns the index of a greeting at the end of a text, behind a quantity or a comma. Behind other words it may be a name.
+func (all tokens) farewell() int {
+	for i := len(all) - 1; i > max(0, len(all)-maxFarewell); i-- {
+		before := all[i-1]
+		behind := before.number || unitWord(before.folded) || before.text == "," || before.text == "."
+		if behind && !courtesy[all[i].folded] && all[i:].salutation() == len(all)-i {
+			return i
+		}
+	}
+	return len(all)
 }
 
 // names reports whether an atom can be part of an item's name.

@@ -110,20 +110,22 @@ var (
 
 	// starters and deities form greetings: a starter and a deity, or two deities.
 	starters = set("jai jay jaya hare har hari om bolo sat जय हर हरे हरि ॐ ओम सत જય હર હરે હરિ ૐ ઓમ")
-	deities  = set(`ram raam rama siyaram sita sitaram shri shree sri krishna krushna krishn krisna radhe radha shyam swaminarayan ` +
+	deities  = set(`ram raam rama siya siyaram sita seeta sitaram seetaram shri shree sri krishna krushna krishn krisna radhe radha shyam swaminarayan ` +
 		`jinendra jinendr mata mataji maa
 		ma di ambe amba bhavani bholenath bhole mahadev shiv shiva shivay shivaya namah namo hanuman bajrangbali ganesh ganesha gurudev ` +
 		`dwarkadhish dwarikadhish
 		gopal khodiyar jalaram akal hind bhim jhulelal jagannath om vitthal राम सिया सीता सियाराम सीताराम श्री कृष्ण कृष्णा राधे राधा श्याम ` +
 		`स्वामीनारायण जिनेन्द्र
 		जिनेंद्र माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
-		`સીતારામ શ્રી કૃષ્ણ કૃષ્ણા રાધે રાધા
+		`સિયારામ સીતારામ શ્રી કૃષ્ણ કૃષ્ણા રાધે રાધા
 		શ્યામ સ્વામિનારાયણ જિનેન્દ્ર જીનેન્દ્ર માતા માતાજી મા અંબે ભવાની ભોલેનાથ મહાદેવ શિવ શિવાય નમઃ હનુમાન ગણેશ હિંદ ખોડિયાર જલારામ`)
+	// alone are names that are greetings if they are alone on a line.
+	alone = set("siyaram seetaram सीताराम सियाराम સીતારામ સિયારામ")
 	hails = set(`hello helo hlo hi hey hii namaste namaskar namaskaram pranam pranaam good gud morning evening afternoon night jsk kem cho ` +
 		`chho majama
 		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab vanakkam waheguru vande mataram shubh suprabhat ramram radheradhe ` +
 		`jaishreekrishna
-		jaishrikrishna jaijinendra jaimatadi harharmahadev sitaram नमस्ते नमस्कार प्रणाम सुप्रभात शुभ प्रभात कैसे हो हैं केम छो जयश्रीकृष्ण ` +
+		jaishrikrishna jaijinendra jaimatadi harharmahadev jaisiyaram sitaram नमस्ते नमस्कार प्रणाम सुप्रभात शुभ प्रभात कैसे हो हैं केम छो जयश्रीकृष्ण ` +
 		`रामराम राधेराधे जयजिनेन्द्र सलाम
 		નમસ્તે નમસ્કાર પ્રણામ સુપ્રભાત શુભ પ્રભાત સવાર કેમ છો મજામાં જયશ્રીકૃષ્ણ રામરામ જયજિનેન્દ્ર greetings welcome`)
 
@@ -146,10 +148,10 @@ var (
 		સાંકળા કડું નથ ઝાંઝર બંગડી મંગળસૂત્ર સિક્કો`)
 
 	// until are words before a date or time, behindIt are words after it. strict words require no known date or time.
-	until    = set("before by till until upto on for at within in")
-	strict   = set("before till until upto")
+	until    = set("before after by till until upto on for at within in")
+	strict   = set("before after till until upto")
 	fillers  = set("the next this coming agle is अगले इस આવતા")
-	behindIt = set("tak pehle pahle pehele pahela pahelan sudhi sudhima तक पहले सुधी પહેલા પહેલાં સુધી સુધીમાં")
+	behindIt = set("tak pehle pahle pehele pahela pahelan sudhi sudhima baad pachhi तक पहले बाद सुधी પહેલા પહેલાં સુધી સુધીમાં પછી બાદ")
 	se       = set("se ke से के ની ના")
 	months   = set(`jan january feb february mar march apr april may june jun july jul aug august sep sept september oct october nov ` +
 		`november dec december
