@@ -68,8 +68,8 @@ var OrderDrafts = projections.Define("order_drafts", 6, orderDraftsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.SenderErased]) {
 		b.Exec(`update order_draft_entry set item_name = null, client_name = null where draft_id in (select id from order_draft
 			where sender = $1)`, e.StreamID())
-		b.Exec(`update order_draft set phone_number = null, phone_text = null, raw_message = null, media = null, warnings = null where sender = $1`,
-			e.StreamID())
+		b.Exec(`update order_draft set phone_number = null, phone_text = null, raw_message = null, media = null, warnings = null
+			where sender = $1`, e.StreamID())
 		b.Exec(`update order_draft_reply set phone_number = null where sender = $1`, e.StreamID())
 	}),
 )
