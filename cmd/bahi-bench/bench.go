@@ -89,7 +89,8 @@ func (c benchCommand) complete() benchCommand {
 	if c.Quick {
 		rows, round, rounds, sustain = 50_000, time.Second/2, 3, 5*time.Second
 	}
-	c.Rows, c.Round, c.Rounds, c.Sustain = cmp.Or(c.Rows, rows), cmp.Or(c.Round, round), cmp.Or(c.Rounds, rounds), cmp.Or(c.Sustain, sustain)
+	c.Rows, c.Sustain = cmp.Or(c.Rows, rows), cmp.Or(c.Sustain, sustain)
+	c.Round, c.Rounds = cmp.Or(c.Round, round), cmp.Or(c.Rounds, rounds)
 	return c
 }
 
@@ -289,6 +290,7 @@ var scenarios = []scenario{
 	{"nodes", "two nodes on one database", onLedger((*benchmark).nodes)},
 	{"journal", "a journal in the EventStoreDB that EVENTSTORE_TEST_URL names, or in a gateway", onLedger((*benchmark).journal)},
 	{"rebuild", "rebuilds of the books", (*benchmark).rebuilds},
+	{"register", "registrations", onServer((*benchmark).registrations)},
 	{"enquiries", "public enquiries", onServer((*benchmark).enquiries)},
 	{"import", "imports of a catalog", onServer((*benchmark).catalog)},
 	{"contacts", "imports of contacts, and rows of another workspace beside them", onLedger((*benchmark).contacts)},

@@ -14,6 +14,28 @@ import (
 	"bahi/internal/test/bench"
 )
 
+const password = "Kundan-meena-polki-7" //nolint:gosec // G101: of a system that lives as long as the run
+
+// registration returns the body of a request of a new user.
+func registration(email string) string {
+	return fmt.Sprintf(`{"email":%q,"password":%q,"first_name":"Asha","last_name":"Shah"}`, email, password)
+}
+
+func newEmail() string { return uuid.NewString() + "@example.org" }
+
+// registrations measures registrations, each of which hashes a password.
+func (b *benchmark) registrations(ctx context.Context, s *server) error {
+	load := b.load(s, 8, nil)
+	load.Fresh = func() [][]byte {
+		return requests(prebuilt, func(int, *rand.Rand) []byte {
+			return bench.Request("POST", "/api/v1/auth/register", "", registration(newEmail()))
+		})
+	}
+	return b.compare(ctx, insert1, b.inserts(ctx, 1), rounds(ctx, load),
+		figure{name: "register", title: "registrations, 8 clients", number: bench.Rate},
+		figure{name: "register_p50", title: "the same: p50", number: bench.P50})
+}
+
 // openCompanies returns the ids of new companies.
 func (s *server) openCompanies(ctx context.Context, count int) (companies []uuid.UUID, err error) {
 	for i := range count {
@@ -38,7 +60,7 @@ func (b *benchmark) enquiries(ctx context.Context, s *server) error {
 		return requests(prebuilt, func(i int, random *rand.Rand) []byte {
 			return bench.Request("POST", "/api/v1/enquiries", "", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha Patel",`+
 				`"user_email":%q,"user_phone":"+9198%08d","message":"What do 500 pieces cost?","quantity":500,`+
-				`"source_platform":"web"}`, companies[random.IntN(len(companies))], uuid.NewString()+"@example.org", i))
+				`"source_platform":"web"}`, companies[random.IntN(len(companies))], newEmail(), i))
 		})
 	}
 	return b.compare(ctx, insert64, b.inserts(ctx, 64), rounds(ctx, load), figure{

@@ -46,7 +46,7 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 		"post_key", "single_key_p50", "post_beside_lock", "post_beside_bulk_p99",
 		"handwritten_1", "handwritten_1_processor", "handwritten_256", "handwritten_64_processor_of_anchor", "balance", "page_15", "mix",
 		"bytes_disk", "bytes_wal", "bytes_of_anchor_disk", "lag_512", "idle_memory", "nodes", "journal_post_64",
-		"rebuild", "rebuild_live", "rebuild_memory", "rebuild_five", "enquiries", "import", "contacts", "fairness_p99",
+		"rebuild", "rebuild_live", "rebuild_memory", "rebuild_five", "register", "enquiries", "import", "contacts", "fairness_p99",
 		"inbound", "send",
 	} {
 		require.Contains(t, names, name)
