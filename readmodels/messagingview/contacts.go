@@ -53,8 +53,8 @@ type ContactFilter struct {
 	Sort   string `query:"sort" enum:"recent" doc:"recent: by last message, newest first; absent: by creation, newest first"`
 }
 
-const contactColumns = `select id, name, phone, phone_text, email, source, opt_in, reply_bot, status, opt_in_at, replace(opt_in_by, 'api_key:',
-	'key:') as opt_in_by, opt_in_how as opt_in_evidence,
+const contactColumns = `select id, name, phone, phone_text, email, source, opt_in, reply_bot, status, opt_in_at,
+	replace(opt_in_by, 'api_key:', 'key:') as opt_in_by, opt_in_how as opt_in_evidence,
 	coalesce((select array_agg(list_id order by list_id) from messaging_contacts.member where contact_id = contact.id), '{}') as list_ids,
 	last_at as last_message_at, coalesce(unread, 0) as unread, created_at, updated_at, revision
 	from messaging_contacts.contact left join messages.conversation on contact_id = contact.id`

@@ -147,10 +147,8 @@ const MaxBytes = 4_000_000
 // Bytes returns how many bytes of a transaction the row takes at most.
 func (r RowAdded) Bytes() int { return len(r.In.text) + len(r.Out.text) + len(r.Warnings) + metaBytes }
 
-// TooLarge is the refusal of rows that do not fit into one transaction.
-const TooLarge = "more than 4,000,000 bytes together: send fewer at once"
-
-var errTooLarge = fault.Wrong("rows", TooLarge)
+// errTooLarge reports rows that do not fit into one transaction.
+var errTooLarge = fault.Wrong("rows", "more than 4,000,000 bytes together: send fewer at once")
 
 // AddRow posts a row to an account. Its date may be at most one day after Today.
 type AddRow struct {

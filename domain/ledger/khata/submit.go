@@ -96,7 +96,7 @@ func (c PostRows) Decide() ([]Row, error) {
 	case len(locked) > 0:
 		return nil, &fault.Error{Kind: fault.Conflict, Detail: fmt.Sprintf("Books are locked through %s", *c.LockedThrough), Fields: locked}
 	case bytes > book.MaxBytes:
-		return nil, fault.Wrong("entries", book.TooLarge)
+		return nil, fault.Wrong("entries", "more than 4,000,000 bytes together: send fewer at once")
 	}
 	return rows, nil
 }

@@ -110,7 +110,8 @@ var (
 
 	// starters and deities form greetings: a starter and a deity, or two deities.
 	starters = set("jai jay jaya hare har hari om bolo sat जय हर हरे हरि ॐ ओम सत જય હર હરે હરિ ૐ ઓમ")
-	deities  = set(`ram raam rama siya siyaram sita seeta sitaram seetaram shri shree sri krishna krushna krishn krisna radhe radha shyam swaminarayan ` +
+	deities  = set(`ram raam rama siya siyaram sita seeta sitaram seetaram shri shree sri krishna krushna krishn krisna ` +
+		`radhe radha shyam swaminarayan ` +
 		`jinendra jinendr mata mataji maa
 		ma di ambe amba bhavani bholenath bhole mahadev shiv shiva shivay shivaya namah namo hanuman bajrangbali ganesh ganesha gurudev ` +
 		`dwarkadhish dwarikadhish
@@ -125,7 +126,8 @@ var (
 		`chho majama
 		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab vanakkam waheguru vande mataram shubh suprabhat ramram radheradhe ` +
 		`jaishreekrishna
-		jaishrikrishna jaijinendra jaimatadi harharmahadev jaisiyaram sitaram नमस्ते नमस्कार प्रणाम सुप्रभात शुभ प्रभात कैसे हो हैं केम छो जयश्रीकृष्ण ` +
+		jaishrikrishna jaijinendra jaimatadi harharmahadev jaisiyaram sitaram ` +
+		`नमस्ते नमस्कार प्रणाम सुप्रभात शुभ प्रभात कैसे हो हैं केम छो जयश्रीकृष्ण ` +
 		`रामराम राधेराधे जयजिनेन्द्र सलाम
 		નમસ્તે નમસ્કાર પ્રણામ સુપ્રભાત શુભ પ્રભાત સવાર કેમ છો મજામાં જયશ્રીકૃષ્ણ રામરામ જયજિનેન્દ્ર greetings welcome`)
 
