@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -166,6 +167,41 @@ func dirOf(t *testing.T, c *jail.Jail, sh string) string {
 	dir, err := c.Run(t.Context(), sh, "-c", "pwd")
 	require.NoError(t, err)
 	return strings.TrimSpace(string(dir))
+}
+
+//nolint:paralleltest // it takes all places
+func TestProgramsOfAllWorkspacesTogetherAreLimited(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	places := max(2, runtime.NumCPU()/2)
+	running, ended := make(chan struct{}, places), make(chan error, places)
+	for range places {
+		c, sh := open(t, jail.Limits{})
+		go func() { ended <- c.Stream(ctx, notice(running), sh, "-c", "echo; exec sleep 600") }()
+	}
+	for range places {
+		<-running
+	}
+	c, sh := open(t, jail.Limits{})
+	late, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := c.Run(late, sh, "-c", "touch began")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = c.ReadFile("began")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	stop()
+	for range places {
+		require.ErrorIs(t, <-ended, context.Canceled)
+	}
+	_, err = c.Run(t.Context(), sh, "-c", "touch began")
+	require.NoError(t, err)
+}
+
+// notice gets a value for each output of a program.
+type notice chan struct{}
+
+func (n notice) Write(text []byte) (int, error) {
+	n <- struct{}{}
+	return len(text), nil
 }
 
 func TestMissingProgramIsAnError(t *testing.T) {
