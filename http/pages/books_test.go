@@ -208,6 +208,26 @@ func TestRowsAreCorrectedInABrowser(t *testing.T) {
 	b.get(account + "/rows/77").Is(404)
 }
 
+// TestTheHiddenSideIsNotBooked sends values of both sides, since a page only hides those of the side that is not chosen.
+func TestTheHiddenSideIsNotBooked(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	account := book(o, clerk, 0)
+	for i, c := range []struct{ side, balance string }{{"in", "₹5,000.00"}, {"out", "−₹300.00"}, {"both", "₹4,700.00"}} {
+		both := with(form(b.get(account), account+"/rows", ""), "side", c.side, "date", "2025-03-01",
+			"in_entries[0].amount", "5000", "out_entries[0].amount", "300")
+		for _, preview := range []string{"part", "page"} {
+			b.site.Ask(http.MethodPost, account+"/rows", with(both, "preview", preview)).Is(200).Says("After it: " + c.balance)
+		}
+		added := b.site.Ask(http.MethodPost, account+"/rows", both)
+		row := b.follow(added).Says("Saved.").Words()
+		require.Equal(t, c.side != "out", strings.Contains(row, "Amount ₹5,000.00"), c.side)
+		require.Equal(t, c.side != "in", strings.Contains(row, "Amount ₹300.00"), c.side)
+		b.follow(b.submitOf(added.Header.Get("Location"), fmt.Sprintf("%s/rows/%d", account, i+1), `value="undone"`))
+	}
+}
+
 func TestAFormThatIsSentTwiceHasOneEffect(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

@@ -223,8 +223,12 @@ func TestAKarigarIsSettledByTheKeyboard(t *testing.T) {
 	p.Keys(kb.Escape)
 	p.Until(`!document.querySelector("#keys").matches(":popover-open")`)
 
+	p.Type(`[name="in_entries[0].other"]`, "1500")
+	p.Until(`document.querySelector("#entry .preview").innerText.includes("₹1,500.00")`)
 	p.Keys(kb.F4)
 	p.Until(`document.activeElement.name === "out_entries[0].item_name"`)
+	p.Type(`[name="out_entries[0].amount"]`, "20")
+	p.Until(`(text => text.includes("₹20.00") && !text.includes("₹1,"))(document.querySelector("#entry .preview").innerText)`)
 	p.Evaluate(`document.activeElement.blur()`, nil)
 	p.Keys("/")
 	p.Until(`document.activeElement.id === "find"`)
@@ -324,10 +328,12 @@ func TestRowsWaitForAConnection(t *testing.T) {
 	}
 	const two = `document.querySelector("#unsent").innerText.includes("2 rows not sent")`
 	cut.Store(true)
+	p.Evaluate(`document.querySelector('[name="out_entries[0].amount"]').value = "999", 0`, new(int)) // on the hidden side
 	save("70")
 	save("many") // nothing refuses it yet
 	p.Until(two)
 	require.Contains(t, p.Text("#unsent"), "HDFC")
+	require.NotContains(t, p.Text("#unsent"), "999")
 	p.Click("#send-now")
 	p.Until(`document.querySelector("#unsent[aria-busy=false]")`)
 
@@ -343,6 +349,7 @@ func TestRowsWaitForAConnection(t *testing.T) {
 	p.Go(account)
 	require.Len(t, p.Texts(".rows tbody tr"), 1)
 	require.Contains(t, p.Text(".rows tbody"), "₹70.00")
+	require.NotContains(t, p.Text(".rows tbody"), "999")
 	save("5")
 	p.Until(`document.querySelector("main").innerText.includes("Saved.") && document.querySelectorAll(".rows tbody tr").length === 2`)
 

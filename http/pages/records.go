@@ -238,6 +238,12 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 		return out
 	}
 	in.body = withoutEmptyItems(body.read(form, a.edit || a.starts != nil))
+	switch form.Get("side") { // the form of a row shows only this side
+	case "in":
+		delete(in.body, "out_entries")
+	case "out":
+		delete(in.body, "in_entries")
+	}
 	if d.of.kinds != nil && a.operation == d.of.create {
 		in.body["type"] = d.kind(nil)
 	}

@@ -55,7 +55,7 @@
     const body = new URLSearchParams(new FormData(entry)), answer = await post(entry.action, body);
     if (answer?.ok) return location.assign(answer.headers.get("Location"));
     if (answer && answer.status !== 403 && answer.status < 500) return entry.submit(); // the page of the refusal
-    const values = [...entry.querySelectorAll(".line :is(input, select)")].filter(e => e.value).map(e => e.value);
+    const values = [...entry.querySelectorAll(".line :is(input, select)")].filter(e => e.value && e.offsetParent).map(e => e.value);
     keep([...read(), {
       key: body.get("key"), action: entry.action, body: body.toString(), page: location.pathname,
       name: document.querySelector("h1").firstChild.textContent.trim(), text: [body.get("date"), ...values].join(" · "),
