@@ -75,6 +75,8 @@ type accountsPage struct {
 	Wrong        string
 	New          bool // the form of a new account is open
 
+	OpenKind, OpenType string // chosen in the refused form
+
 	typed map[string]any // into the refused form
 }
 
@@ -148,7 +150,8 @@ func (v *visit) openAccount() page {
 	var opened map[string]any
 	out, refused := v.ask("open-"+kind, request{body: body, key: form.Get("key")}, &opened)
 	if refused != nil {
-		return v.accountList(accountsPage{typed: body, Wrong: detail(refused)}, refused.Status)
+		shown := accountsPage{typed: body, OpenKind: kind, OpenType: form.Get("type"), Wrong: detail(refused)}
+		return v.accountList(shown, refused.Status)
 	}
 	return page{redirect: after(out, accountPath(kind, plain(opened["id"])), "opened")}
 }
