@@ -129,7 +129,7 @@ func (d *desk) table(size int) *listPage {
 		d.deny(refused)
 	}
 	b := &listPage{deskPage: d.page(sent{}), Total: total}
-	d.draw(b, rows)
+	d.draw(b, rows, sent{})
 	return b
 }
 
@@ -137,7 +137,7 @@ func (d *desk) table(size int) *listPage {
 func (d *desk) tableOf(of *resource, rows []map[string]any) (all display) {
 	other, b := d.visit.desk(of, false), listPage{}
 	other.parent, other.refs = d.id, d.refs
-	other.draw(&b, rows)
+	other.draw(&b, rows, sent{})
 	all.Columns = b.Columns
 	for _, line := range b.Rows {
 		all.Rows = append(all.Rows, append([]display{*line.Head}, line.Cells...))

@@ -179,6 +179,11 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	set := with(form(b.get(parties), parties, `value="set-account-contact"`), "id", fmt.Sprint(account), "contactId", fmt.Sprint(contact))
 	b.follow(b.site.Ask(http.MethodPost, parties, set)).Says("Meera", "Meera Shah")
 
+	tried := b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
+		"channelId", "1", "templateId", "1", "preview", "page").Is(200).Says("What it would do")
+	kept := filled(tried, `value="request-confirmations"`)
+	require.Equal(t, []string{"client", "2025-03-31", "1", "1"},
+		[]string{kept.Get("kind"), kept.Get("as_of"), kept.Get("channelId"), kept.Get("templateId")})
 	b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31", "channelId", "1",
 		"templateId", "1").Is(303) // order_ready has two numbered placeholders
 	asked := b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
@@ -193,6 +198,9 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide")
 	decide := with(form(b.get(one+"/parties"), one+"/parties", `value="decide-confirmation"`), "outcome", "disputed",
 		"note", "bill 118 is missing")
+	tried = b.site.Ask(http.MethodPost, one+"/parties", with(decide, "preview", "page")).Is(200).Says("What it would do")
+	require.Equal(t, 1, strings.Count(tried.Text, "bill 118 is missing</textarea>"), "only the form of the tried party has its values")
+	require.Equal(t, 1, strings.Count(tried.Text, `value="disputed" selected`))
 	b.follow(b.site.Ask(http.MethodPost, one+"/parties", decide)).Says("bill 118 is missing")
 }
 

@@ -42,6 +42,7 @@ func (v *visit) desk(r *resource, record bool) *desk {
 // sent is a refused or tried form.
 type sent struct {
 	do, key, reason string
+	id              string // record of the list whose form it is; empty: the page's own
 	body            map[string]any
 	query           url.Values
 	faults          map[string]string
@@ -91,7 +92,7 @@ func (d *desk) show(in sent) page {
 		return d.of.own(d, in)
 	}
 	if d.id == "" || d.lines {
-		d.id = ""
+		in.id, d.id = d.id, ""
 		return d.list(in)
 	}
 	return d.record(in)
@@ -183,7 +184,9 @@ func (d *desk) act() page {
 		if in.answer = d.drawn(a.says, made); in.answer == nil {
 			in.answer = new(d.shown("", o.Answer, answer))
 		}
-		in.tried, in.body = out.dry, nil
+		if in.tried = out.dry; !in.tried {
+			in.body = nil
+		}
 		return d.show(in)
 	}
 	to := d.here()

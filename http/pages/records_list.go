@@ -126,7 +126,7 @@ func (d *desk) list(in sent) page {
 		own.Set("to_position", older.Query().Get("to_position"))
 		b.Older, b.Total = b.Address+"?"+own.Encode(), 0 // the total is unknown
 	}
-	d.draw(b, rows)
+	d.draw(b, rows, in)
 	b.Forms = d.forms(in, nil)
 	b.Wrong = append(b.Wrong, stray(in, b.Forms)...)
 	if d.of.pdf != "" {
@@ -142,8 +142,8 @@ func (d *desk) list(in sent) page {
 	return page{template: "list", title: d.of.title, status: in.status, body: b}
 }
 
-// draw adds the records to the list.
-func (d *desk) draw(b *listPage, rows []map[string]any) {
+// draw adds the records to the list. The form of a tried action keeps its values.
+func (d *desk) draw(b *listPage, rows []map[string]any, in sent) {
 	s := d.rowSchema()
 	for _, name := range d.of.columns {
 		b.Columns = append(b.Columns, display{Text: d.lang.t(labelOf(name))})
@@ -164,7 +164,11 @@ func (d *desk) draw(b *listPage, rows []map[string]any) {
 		}
 		if d.lines {
 			d.id = idOf(r)
-			line.Forms = d.forms(sent{}, r)
+			tried := sent{}
+			if in.tried && in.id == d.id {
+				tried = in
+			}
+			line.Forms = d.forms(tried, r)
 			d.id, b.Acts = "", b.Acts || len(line.Forms) > 0
 		}
 		b.Rows = append(b.Rows, line)

@@ -240,8 +240,12 @@ func TestTheYearIsClosed(t *testing.T) {
 	o.Clerk(apptest.Home).DELETE("/order-drafts/" + id).Status(204)
 
 	b.submitOf(periods, periods, closes, "through", "2198-03-31").Is(422).Says("must be before today")
-	b.submitOf(periods, periods, closes, "through", "2025-03-31", "preview", "page").Is(200).Says("What it would do",
-		"Digest of the balances: ")
+	tried := b.submitOf(periods, periods, closes, "through", "2025-03-31", "preview", "page").Is(200)
+	tried.Says("What it would do", "The books are locked through 31 Mar 2025. Digest of the balances: ")
+	require.Equal(t, "2025-03-31", filled(tried, closes).Get("through"))
+	tried = b.submit(lock, lock, "locked_through", "2025-03-30", "reason", "an audit", "preview", "page").Is(200).Says("What it would do")
+	require.Equal(t, []string{"2025-03-30", "an audit"},
+		[]string{filled(tried, `value="set-books-lock"`).Get("locked_through"), filled(tried, `value="set-books-lock"`).Get("reason")})
 	require.NotContains(t, b.get(periods).Text, "31 Mar 2025")
 	b.follow(b.submitOf(periods, periods, closes, "through", "2025-03-31")).Says("The period is closed.", "31 Mar 2025", "Closed")
 	b.get(lock).Says("The books are locked through 31 Mar 2025.")

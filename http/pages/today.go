@@ -172,7 +172,7 @@ func (v *visit) find() page {
 				in.Older = s.all + url.QueryEscape(shown.Query)
 			}
 		}
-		if d.draw(in, rows); len(rows) > 0 {
+		if d.draw(in, rows, sent{}); len(rows) > 0 {
 			shown.Others = append(shown.Others, in)
 		}
 	}
