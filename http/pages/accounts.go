@@ -144,7 +144,7 @@ func wrongOf(in sent, forms []actForm) []string {
 func transferResource() *resource {
 	return &resource{
 		base: Path, word: "transfers", title: "Transfers", list: "list-unpaired-rows", flat: true, refs: map[string]string{"from": "", "to": ""},
-		about:   "What moves from one account to another is two rows that name each other. Below are the rows that name no other.",
+		about: "A transfer is two rows that name each other. These rows are not paired yet.", counts: "Unpaired rows",
 		columns: []string{"date", "account", "received", "given"},
 		cells:   "transfers",
 		actions: []action{

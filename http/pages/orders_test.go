@@ -141,7 +141,7 @@ func TestATransferIsPostedAndUnpairedInABrowser(t *testing.T) {
 	apptest.Open(clerk, "HDFC")
 	const path = "/app/transfers"
 	value := []string{"from", "hdfc", "to", "Imran · Karigar", "amount", "5000", "date", "2025-03-02", "description", "labour"}
-	b.get(path).Is(200).Says("What moves from one account to another is two rows that name each other.")
+	b.get(path).Is(200).Says("Transfers Unpaired rows: 1", "A transfer is two rows that name each other. These rows are not paired yet.")
 	b.submitOf(path, path, `value="post-transfer"`, append(value, "preview",
 		"page")...).Is(200).Says("HDFC · Given · Amount ₹5,000.00 · labour",
 		"Imran · Given · labour · Amount ₹5,000.00")

@@ -40,6 +40,7 @@ type listPage struct {
 	Filters      []field
 	Asked        bool
 	Total        int
+	Counts       string   // what the total counts; empty: what the title says
 	Newer, Older string   // addresses
 	Acts         bool     // the lines have forms
 	Kinds        []choice // types of a new record
@@ -66,7 +67,7 @@ func (d *desk) page(in sent) deskPage {
 func (d *desk) list(in sent) page {
 	o := d.operation(d.of.list)
 	number := d.number()
-	b := &listPage{deskPage: d.page(in)}
+	b := &listPage{deskPage: d.page(in), Counts: d.of.counts}
 	b.Again = d.of.again
 	asked := d.asked(o)
 	b.Asked = len(asked) > 0
