@@ -49,7 +49,8 @@ func keptOnes(company string) []kept {
 	return []kept{
 		{
 			list: "/app/list/contacts", add: "add-messaging-contact", edit: "edit-messaging-contact", remove: "delete-messaging-contact",
-			fill: []string{"name", "Usha", "phone", "9812300001"}, name: "Usha", wrong: "phone", faulty: "12", says: "phone",
+			fill: []string{"name", "Usha", "phone", "9812300001"}, name: "Usha", wrong: "name",
+			faulty: strings.Repeat("x", 101), says: "1 to 100 characters",
 			changed: "name", theirs: "Usha Soni", mine: "Usha Shah",
 		},
 		{
