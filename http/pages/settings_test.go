@@ -93,6 +93,14 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	}
 	require.Contains(t, invite("email", "ravi").Is(422).Text, `id="f-email-invite-member-error"`)
 	require.Contains(t, invite("email", "ravi@example.com").Is(422).Text, `id="f-permissions-invite-member-error"`)
+	drawn := filled(b.get(invitations), `value="invite-member"`)
+	for area, level := range map[string]string{"ledger": "read", "messaging": "none", "marketplace": "none", "audit": "none"} {
+		require.Equal(t, level, drawn.Get("permissions."+area), "a browser shows and sends a level of each area")
+	}
+	nothing := []string{
+		"permissions.ledger", "none", "permissions.messaging", "none", "permissions.marketplace", "none", "permissions.audit", "none",
+	}
+	invite(append(nothing, "email", "ravi@example.com")...).Is(422).Says("at least one area is required")
 	filled := with(form(b.get(invitations), invitations, "permissions.ledger"), "email", "ravi@example.com", "permissions.ledger", "write")
 	for range 2 { // sent twice
 		b.follow(b.site.Ask(http.MethodPost, invitations, filled)).Says("The invitation is on its way.")
@@ -146,6 +154,8 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	require.Contains(t, past.Text, `id="f-expires_at-create-api-key-error">must be in the future`)
 	require.Contains(t, past.Text, `value="2020-01-01"`)
 	make("name", "Till", "permissions.audit", "write").Is(403).Says("A key cannot have more permissions than its creator")
+	make("name", "Till", "permissions.ledger", "none", "permissions.audit", "none").Is(422).Says("at least one is needed")
+	require.NotContains(t, b.get(keys).Text, `<option value=""></option><option value="none"`)
 	filled := with(form(b.get(keys), keys, "permissions.ledger"), "name", "Till", "permissions.ledger", "read", "expires_at", "2099-01-01")
 	made := b.site.Ask(http.MethodPost, keys, filled).Is(200).Says("Copy it now.", "01 Jan 2099, 00:00")
 	key := regexp.MustCompile(`id="copied" readonly value="([^"]+)"`).FindStringSubmatch(made.Text)[1]
