@@ -16,6 +16,8 @@ type door struct {
 	mails                bool   // it sends a mail
 }
 
+const acceptPath = "/invitations/accept"
+
 // doors are all such pages. Paths outside /app are links in Bahi's mails.
 var doors = []door{
 	{
@@ -41,7 +43,7 @@ var doors = []door{
 		About: "The account gets its former address back, and all devices are signed out.", Then: "The account has its former address again.",
 	},
 	{
-		Path: "/invitations/accept", operation: "accept-invitation", Title: "Join the workspace", Button: "Join", signedIn: true,
+		Path: acceptPath, operation: "accept-invitation", Title: "Join the workspace", Button: "Join", signedIn: true,
 		About: "You will see the books that you were invited to, as far as the invitation says.",
 		Then:  "You have joined. The workspace is chosen.",
 	},

@@ -29,6 +29,7 @@ type deskPage struct {
 	Again                 int // seconds after which the changing part is read again
 	Wrong                 []string
 	Lists                 references
+	Kept                  bool // mails are stored in the data folder
 }
 
 // listPage is the content of the page of a list.
@@ -56,7 +57,7 @@ func (d *desk) page(in sent) deskPage {
 	if b.Above = d.above(); d.id != "" && !d.of.single {
 		return b
 	}
-	b.About = d.of.about
+	b.About, b.Kept = d.of.about, d.of.mails && d.MailsKept
 	if d.of.sections != nil {
 		b.Sections, b.Above = d.of.sections(d.visit), nil
 	}

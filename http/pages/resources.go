@@ -43,6 +43,7 @@ type resource struct {
 	refs    map[string]string // kinds of the accounts that fields reference by text
 	pdf     string            // operation that returns the list as a PDF
 	public  bool              // a record is public; there is no list
+	mails   bool              // its actions send mails
 	single  bool              // one record, without a list
 	shows   bool              // the response to create is shown, because it has values that are never shown again
 	leads   string            // address prefix of links in the list, instead of the record's page; the id follows

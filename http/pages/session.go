@@ -60,7 +60,7 @@ type session struct {
 	Last  time.Time `json:"last"` // end of all renewals
 
 	Away time.Time `json:"away,omitzero"`  // time of the redirect to the identity provider
-	Next string    `json:"next,omitempty"` // page to open after the sign-in
+	Next string    `json:"next,omitempty"` // page to open after the sign-in: of the provider, or of an invitation
 }
 
 // sealed is the associated data of the cookie, so no other ciphertext of the key opens as a cookie.
@@ -201,12 +201,20 @@ type signingIn struct {
 }
 
 func (v *visit) signInPage() page {
-	next := within(v.r.FormValue("next"))
+	shown := signingIn{Next: within(cmp.Or(v.r.FormValue("next"), v.session.Next))}
 	if v.who.Type != "" {
-		return page{redirect: next}
+		return page{redirect: shown.Next}
 	}
-	return v.showSignIn(signingIn{Next: next}, 0)
+	if shown.Invited() && v.session.Next != shown.Next { // registration and the confirmation of the address come before it
+		s := v.session
+		s.Next = shown.Next
+		v.keep(s)
+	}
+	return v.showSignIn(shown, 0)
 }
+
+// Invited reports whether the visitor signs in to accept an invitation.
+func (s signingIn) Invited() bool { return strings.HasPrefix(s.Next, acceptPath+"?") }
 
 func (v *visit) showSignIn(shown signingIn, status int) page {
 	if v.Provider {

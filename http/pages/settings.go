@@ -64,7 +64,7 @@ func settingsResources() []*resource {
 			},
 		},
 		{
-			word: "invitations", title: "Invitations", list: "list-invitations", inline: true, cells: "invitations",
+			word: "invitations", title: "Invitations", list: "list-invitations", inline: true, cells: "invitations", mails: true,
 			about:   "A mail brings a link, which works for seven days. The one who opens it signs in or registers, and joins.",
 			columns: []string{"email", "permissions", "invited_by", "expires_at"},
 			actions: []action{{

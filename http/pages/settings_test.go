@@ -103,7 +103,7 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	invite(append(nothing, "email", "ravi@example.com")...).Is(422).Says("at least one area is required")
 	filled := with(form(b.get(invitations), invitations, "permissions.ledger"), "email", "ravi@example.com", "permissions.ledger", "write")
 	for range 2 { // sent twice
-		b.follow(b.site.Ask(http.MethodPost, invitations, filled)).Says("The invitation is on its way.")
+		b.follow(b.site.Ask(http.MethodPost, invitations, filled)).Says("The invitation is on its way.", "Its mails are kept as files")
 	}
 	page := b.get(invitations).Is(200).Says("ravi@example.com", "Books: Read and write", "Invited by You")
 	require.Equal(t, 1, strings.Count(page.Text, `value="withdraw-invitation"`))
@@ -220,8 +220,11 @@ func TestTheInvitedJoins(t *testing.T) {
 	require.Equal(t, "Copy", asha.Text("[data-copy]"))
 
 	invitation := mailed(o, "ravi@example.com", apptest.InviteSubject)
-	register(ravi, "ravi@example.com", "Ravi")
 	ravi.Go(invitation) // leads to the sign-in, and back
+	require.Contains(t, ravi.Text("main"), "An invitation waits for you.")
+	register(ravi, "ravi@example.com", "Ravi")
+	ravi.Submit(".door a.button")
+	require.Contains(t, ravi.Text("main"), "An invitation waits for you.")
 	sign(ravi, "ravi@example.com")
 	require.Equal(t, invitation, ravi.URL())
 	ravi.Submit(".door button.primary")
