@@ -154,6 +154,10 @@ func TestBooksAreKeptInABrowser(t *testing.T) {
 		b.get(account).Is(200).Says("There are no rows yet.")
 		added := b.submit(account, account+"/rows", append([]string{"date", "2025-03-01"}, e.row...)...)
 		b.follow(added).Says(append([]string{"Saved.", "01 Mar 2025"}, e.says...)...)
+		deletion := regexp.MustCompile(`(?s)<summary>Delete the account</summary>.*?</details>`).FindString(b.get(account).Text)
+		require.Contains(t, deletion, "go with it. Balance now:")
+		require.Contains(t, deletion, regexp.MustCompile(`<b>([^<]+)`).FindStringSubmatch(b.get(account).Text)[1])
+		require.Equal(t, e.kind == "client", strings.Contains(deletion, "orders and takadas"))
 		row := account + "/rows/" + regexp.MustCompile(`row=(\d+)`).FindStringSubmatch(added.Header.Get("Location"))[1]
 		b.get(row).Is(200).Says("History", "added the row")
 		b.get(account + "/statement?from=2025-03-01").Is(200).Says("from 01 Mar 2025")
@@ -169,6 +173,10 @@ func TestBooksAreKeptInABrowser(t *testing.T) {
 	b.get("/app/accounts?q=karigar&go=1").Is(http.StatusSeeOther)
 	b.get("/app/accounts?kind=bank").Is(200).Says("Party of bank")
 	require.NotContains(t, b.get("/app/accounts?kind=bank").Words(), "Party of client")
+	bank := regexp.MustCompile(`/app/accounts/bank/\d+`).FindString(b.get("/app/accounts?kind=bank").Text)
+	require.NotContains(t, b.get(bank+"?as_of=2025-03-01").Text, `value="delete-bank"`, "earlier books have another balance")
+	b.follow(b.submitOf(bank, bank, `value="delete-bank"`, "reason", "opened twice")).Says("Deleted.")
+	b.get(bank).Is(404)
 }
 
 // book is an account of a bank with rows.
