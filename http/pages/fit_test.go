@@ -191,6 +191,36 @@ func TestPagesFit(t *testing.T) {
 		operate+"/workspaces", operate+"/companies")
 }
 
+// TestLongNamesFit shows that neither the page nor a table scrolls sideways because of a name or an item without spaces.
+func TestLongNamesFit(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	name, item := strings.Repeat("n", 100), strings.Repeat("i", 200)
+	account := apptest.IdOf(t, []byte(clerk.POST("/karigar", `{"name":"`+name+`"}`).Status(201).Text))
+	clerk.POST(fmt.Sprintf("/karigar-ledger/%d", account), `{"date":"2025-03-01","in_entries":[{"item_name":"payal","fine_weight":3}],
+		"out_entries":[{"item_name":"`+item+`","fine_weight":1234567.5}]}`).Status(201)
+	p := enter(o, `{"ledger":"write","audit":"read"}`)
+	page := fmt.Sprintf("/app/accounts/karigar/%d", account)
+	for path, text := range map[string]string{
+		"/app/trial-balance": name, "/app/accounts": name, page: item, page + "/statement": item, page + "/rows/1": item, "/app/audit": item,
+	} {
+		p.Go(path)
+		require.Contains(t, p.Text("main"), text)
+		for _, width := range []int64{1280, 360} {
+			look(p, width, false)
+			var found []string
+			p.Evaluate(misfits, &found)
+			require.Empty(t, found, "%s at %d", path, width)
+			p.Evaluate(`[...document.querySelectorAll(".wide")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)`, &found)
+			require.Empty(t, found, "%s at %d", path, width)
+			if folder := os.Getenv("BAHI_PICTURES"); folder != "" {
+				p.Picture(filepath.Join(folder, fmt.Sprintf("long%s-%d.png", strings.ReplaceAll(path, "/", "-"), width)))
+			}
+		}
+	}
+}
+
 // keptBooks has an account with rows that were corrected and reversed, and a lock. It returns the account's page.
 func keptBooks(o *apptest.Server) (account string) {
 	account = karigar(o)
