@@ -406,7 +406,9 @@ func recordTexts(t *testing.T, used map[string]bool) {
 			each(r.parts)
 		}
 	}
-	one := []*resource{enquiryResource(), orderResource(), draftResource()}
+	one := []*resource{
+		enquiryResource(), orderResource(), draftResource(), transferResource(), partiesResource(), confirmationResource(),
+	}
 	each(slices.Concat(operateResources(), settingsResources(), goodsResources(), one, resources))
 }
 
