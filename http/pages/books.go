@@ -215,7 +215,7 @@ func (d *desk) account(in sent) page {
 	if strings.HasPrefix(in.do, "add-") {
 		row = in
 	}
-	of, body := d.accountOf(kind, d.id), maps.Clone(row.body)
+	of, body := d.accountOf(kind, d.id, d.past()), maps.Clone(row.body)
 	if body == nil {
 		body = map[string]any{}
 	}
@@ -244,10 +244,10 @@ func (d *desk) account(in sent) page {
 	return page{template: "account", title: textOf(of["name"]), status: in.status, body: shown}
 }
 
-// accountOf returns an account at the requested time, with its kind.
-func (v *visit) accountOf(kind, id string) map[string]any {
+// accountOf returns an account at a time in the past or now, with its kind.
+func (v *visit) accountOf(kind, id string, past url.Values) map[string]any {
 	of := map[string]any{}
-	v.read("get-"+kind, request{vars: []string{id}, query: v.past()}, &of)
+	v.read("get-"+kind, request{vars: []string{id}, query: past}, &of)
 	of["kind"] = kind
 	return of
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
@@ -272,6 +273,19 @@ func TestNewestRowsComeFirst(t *testing.T) {
 	require.Contains(t, b.get(account).Text, `rel="next"`)
 	b.get(account + "?as_of=2025-03-02").Is(200).Says("These are earlier books.")
 	require.NotContains(t, b.get(account+"?as_of=2025-03-02").Text, `id="entry"`)
+
+	now := time.Now().UTC().Format(time.RFC3339Nano)
+	for query, says := range map[string]string{
+		"":                                  "Balance now: ₹2,016.00",
+		"?known_at=" + now:                  "Balance: ₹2,016.00",
+		"?to=2099-01-01":                    "Balance on 01 Jan 2099: ₹2,016.00",
+		"?to=2025-03-01":                    "Balance on 01 Mar 2025: ₹87.00",
+		"?to=2025-03-01&as_of=2025-03-02":   "Balance on 01 Mar 2025: ₹87.00",
+		"?to=2025-03-02&as_of=2025-03-01":   "Balance on 01 Mar 2025: ₹87.00",
+		"?from=2025-03-01&as_of=2025-03-01": "Balance on 01 Mar 2025: ₹87.00",
+	} {
+		b.get(account + "/statement" + query).Is(200).Says(says)
+	}
 }
 
 func TestAccountsAreShownInPages(t *testing.T) {

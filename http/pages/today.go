@@ -283,8 +283,12 @@ func (v *visit) statement() page {
 	for _, row := range rows {
 		lines = append(lines, v.lang.lineOf(kind, row))
 	}
+	past := v.past()
+	if to := asked.Get("to"); to != "" && (!past.Has("as_of") || to < past.Get("as_of")) {
+		past.Set("as_of", to)
+	}
 	body := map[string]any{
-		"Report": r, "Account": v.accountOf(kind, id), "Link": accountPath(kind, id), "Rows": lines,
+		"Report": r, "Account": v.accountOf(kind, id, past), "Past": past, "Link": accountPath(kind, id), "Rows": lines,
 		"Files": strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, "pdf"),
 	}
 	return page{template: "statement", title: "Statement", body: body}
