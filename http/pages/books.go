@@ -156,13 +156,13 @@ func (v *visit) openAccount() page {
 	return page{redirect: after(out, accountPath(kind, plain(opened["id"])), "opened")}
 }
 
-// detail returns the problem's detail with the fields' messages.
+// detail returns the problem's detail with the fields' messages, without a detail that only says that there are some.
 func detail(p *problem) string {
 	text := p.Detail
 	for _, f := range p.Errors {
 		text += "; " + labelOf(f.Field) + ": " + f.Message
 	}
-	return text
+	return strings.TrimPrefix(text, "Validation error; ")
 }
 
 // rowLine is a row in a list.
@@ -215,7 +215,8 @@ func (d *desk) account(in sent) page {
 	if strings.HasPrefix(in.do, "add-") {
 		row = in
 	}
-	of, body := d.accountOf(kind, d.id, d.past()), maps.Clone(row.body)
+	of, wrong := d.accountOf(kind, d.id, d.past())
+	body := maps.Clone(row.body)
 	if body == nil {
 		body = map[string]any{}
 	}
@@ -223,7 +224,12 @@ func (d *desk) account(in sent) page {
 		Account: of, Link: accountPath(kind, d.id), Past: d.past(), Key: row.key, Preview: row.preview, Undo: d.r.URL.Query().Get("row"),
 		Open: len(body) > 0 || in.status != 0, Side: cmp.Or(d.r.FormValue("side"), "in"),
 	}
-	shown.Rows = d.newestRows(kind, d.id, &shown)
+	if wrong != nil {
+		in.status = http.StatusUnprocessableEntity
+		shown.Account = map[string]any{"name": of["name"], "kind": kind} // without the balances of now
+	} else {
+		shown.Rows = d.newestRows(kind, d.id, &shown)
+	}
 	shown.Settle = kind != "bank" && slices.ContainsFunc(d.lang.balancesOf(kind, of), func(b balance) bool { return b.Class != "settled" })
 	fill, side := d.filled(kind, of, shown.newest)
 	if d.r.Method == http.MethodGet && fill != nil {
@@ -237,19 +243,22 @@ func (d *desk) account(in sent) page {
 	}
 	shown.Fields = d.schemaOf("add-"+kind+"-row").fields("", body, row.faults, 1)
 	shown.Forms = d.forms(in, of)
-	shown.Wrong = append(wrongOf(in, shown.Forms), misplaced(shown.Fields, row.faults)...)
+	shown.Wrong = slices.Concat(wrong, wrongOf(in, shown.Forms), misplaced(shown.Fields, row.faults))
 	for i := range shown.Rows {
 		shown.Rows[i].New = shown.Undo != "" && shown.Rows[i].ID == shown.Undo
 	}
 	return page{template: "account", title: textOf(of["name"]), status: in.status, body: shown}
 }
 
-// accountOf returns an account at a time in the past or now, with its kind.
-func (v *visit) accountOf(kind, id string, past url.Values) map[string]any {
-	of := map[string]any{}
-	v.read("get-"+kind, request{vars: []string{id}, query: past}, &of)
+// accountOf returns an account at a time in the past or now, with its kind. If that time is invalid, it returns why, and the account of
+// now.
+func (v *visit) accountOf(kind, id string, past url.Values) (of map[string]any, wrong []string) {
+	of = map[string]any{}
+	if _, wrong = v.asked("get-"+kind, request{vars: []string{id}, query: past}, &of); wrong != nil {
+		v.read("get-"+kind, request{vars: []string{id}}, &of)
+	}
 	of["kind"] = kind
-	return of
+	return of, wrong
 }
 
 // newestRows returns a page of an account's rows, the newest first.

@@ -272,6 +272,14 @@ func TestNewestRowsComeFirst(t *testing.T) {
 	require.Equal(t, "1", oldest[len(oldest)-1])
 	require.Contains(t, b.get(account).Text, `rel="next"`)
 	b.get(account + "?as_of=2025-03-02").Is(200).Says("These are earlier books.")
+	for _, at := range []string{"2026-11-30 06:15", "01/11/2026"} {
+		refused := b.get(account+"?known_at="+url.QueryEscape(at)).Is(422).Says("HDFC Bank", "Known at: expected", "Earlier books")
+		require.Contains(t, refused.Text, ` name="known_at" placeholder="2026-11-30T06:15:00&#43;05:30" value="`+at+`"`)
+		require.NotContains(t, refused.Words(), "₹")
+	}
+	refused := b.get(account+"/statement?from=2025-03-02&to=2025-03-01").Is(422).Says("HDFC Bank", "From: must not be after to", "₹")
+	require.Contains(t, refused.Text, ` name="from" value="2025-03-02"`)
+	b.get(account + "/statement?known_at=never").Is(422).Says("Known at: expected")
 	require.NotContains(t, b.get(account+"?as_of=2025-03-02").Text, `id="entry"`)
 
 	now := time.Now().UTC().Format(time.RFC3339Nano)

@@ -90,17 +90,16 @@ func (v *visit) read(operation string, in request, into any) api.Response {
 	return out
 }
 
-// asked runs an operation with parameters that the visitor chose. It returns why they are invalid, and the status. Any other error fails
-// the visit.
-func (v *visit) asked(operation string, in request, into any) (wrong []string, status int) {
-	_, refused := v.ask(operation, in, into)
+// asked runs an operation with parameters that the visitor chose. It returns why they are invalid. Any other error fails the visit.
+func (v *visit) asked(operation string, in request, into any) (out api.Response, wrong []string) {
+	out, refused := v.ask(operation, in, into)
 	if refused != nil && refused.Status == http.StatusUnprocessableEntity {
-		return []string{detail(refused)}, refused.Status
+		return out, []string{detail(refused)}
 	}
 	if refused != nil {
 		v.deny(refused)
 	}
-	return nil, 0
+	return out, nil
 }
 
 // ask runs an operation for the visitor and decodes its response. It returns the operation's refusal, or nil. Any other error fails the

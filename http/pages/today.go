@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bahi/http/api"
 )
 
 // place is a page linked in the head of each page.
@@ -100,13 +102,13 @@ func (v *visit) today() page {
 		body["ToDo"] = v.toDo()
 		query.Set("newest", strconv.Itoa(rowsShown))
 	}
-	status := 0
+	var out api.Response
 	if v.permissions()["ledger:read"] {
 		var summary map[string]any
-		body["Wrong"], status = v.asked("get-books-summary", request{query: query}, &summary)
+		out, body["Wrong"] = v.asked("get-books-summary", request{query: query}, &summary)
 		body["Summary"] = summary
 	}
-	return page{template: "today", title: "Today", status: status, body: body}
+	return page{template: "today", title: "Today", status: out.Status, body: body}
 }
 
 // owings returns the amounts that are not zero.
@@ -209,7 +211,8 @@ func (r *report) File(format string) string {
 // report runs the operation of a report.
 func (v *visit) report(operation string, asked url.Values) *report {
 	r := &report{Asked: asked, file: v.address(operation, request{query: asked})}
-	r.Wrong, r.status = v.asked(operation, request{query: asked}, &r.Answer)
+	out, wrong := v.asked(operation, request{query: asked}, &r.Answer)
+	r.Wrong, r.status = wrong, out.Status
 	return r
 }
 
@@ -277,8 +280,8 @@ func (v *visit) statement() page {
 	r := &report{Company: v.company(), Asked: maps.Clone(asked)}
 	asked.Set("page_size", strconv.Itoa(statementRows))
 	var rows []map[string]any
-	out := v.read("read-"+kind+"-ledger", request{vars: []string{id}, query: asked}, &rows)
-	r.More = totalOf(out) > len(rows)
+	out, wrong := v.asked("read-"+kind+"-ledger", request{vars: []string{id}, query: asked}, &rows)
+	r.Wrong, r.More = wrong, totalOf(out) > len(rows)
 	var lines []rowLine
 	for _, row := range rows {
 		lines = append(lines, v.lang.lineOf(kind, row))
@@ -287,11 +290,12 @@ func (v *visit) statement() page {
 	if to := asked.Get("to"); to != "" && (!past.Has("as_of") || to < past.Get("as_of")) {
 		past.Set("as_of", to)
 	}
+	account, _ := v.accountOf(kind, id, past)
 	body := map[string]any{
-		"Report": r, "Account": v.accountOf(kind, id, past), "Past": past, "Link": accountPath(kind, id), "Rows": lines,
+		"Report": r, "Account": account, "Past": past, "Link": accountPath(kind, id), "Rows": lines,
 		"Files": strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, "pdf"),
 	}
-	return page{template: "statement", title: "Statement", body: body}
+	return page{template: "statement", title: "Statement", status: out.Status, body: body}
 }
 
 const (
