@@ -406,13 +406,21 @@ func (v *visit) previewOf(kind string, row map[string]any) *preview {
 			}
 		}
 	}
-	for _, w := range entriesOf(row["warnings"]) {
-		if _, _, key := lineAt(textOf(w["field"])); key != "" {
-			p.Warnings = append(p.Warnings, v.lang.tf("%s: %s is written, the other values give %s",
-				v.lang.pathWords(textOf(w["field"])), v.lang.entryText(key, w["given"]), v.lang.entryText(key, w["computed"])))
-		}
-	}
+	p.Warnings = v.lang.warnings(row["warnings"])
 	return p
+}
+
+// warnings returns the warnings about figures of a row that differ from their formulas, or about an order.
+func (l language) warnings(list any) (texts []string) {
+	for _, w := range entriesOf(list) {
+		text, field := l.said(textOf(w["message"])), textOf(w["field"])
+		if _, _, key := lineAt(field); key != "" {
+			text = l.tf("%s: %s is written, the other values give %s",
+				l.pathWords(field), l.entryText(key, w["given"]), l.entryText(key, w["computed"]))
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 // refusedPreview returns the reason of a refused dry run.

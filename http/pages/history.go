@@ -362,6 +362,9 @@ func (l language) changed(change string, fields []map[string]any) (lines []diffe
 
 // word returns the value of a field outside the entries.
 func (l language) word(field string, value any) string {
+	if field == "warnings" {
+		return strings.Join(l.warnings(value), "; ")
+	}
 	if field == "type" { // of a polisher
 		for i, work := range []string{"Regular", "Meena", "Rodium"} {
 			if plain(value) == strconv.Itoa(i) {

@@ -162,12 +162,15 @@ func TestTheTrailIsInWords(t *testing.T) {
 		"items":[{"item_name":"payal","weight":250,"quantity":4}]}`, client["id"])).Status(201)
 	clerk.POST("/takada", `{"client_order_id":1,"date":"2025-03-05","items":[{"item_name":"payal","weight":60}]}`).Status(201)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-01-31"}`).Status(200)
+	openedWith(clerk, "karigar", `{"name":"Salim"}`, `{
+		"date":"2025-03-06","in_entries":[{"pure_weight":100,"fine_percent":92,"fine_weight":80}]}`)
 	shown := b.get("/app/audit").Is(200).Says(
 		"An API key opened the account · Imran", "An API key added the row", "Given, line 1: fine silver · Weight 500.000 g",
 		"An API key edited the row", "a slip", "01 Mar 2025 02 Mar 2025", "99.5 % 99 %", "An API key renamed the account", "Imran Khan",
 		"Meena", "An API key added the order",
 		"An API key added the takada of 05 Mar 2025", "payal", "250.000 g", "An API key moved the lock of the books",
 		"Locked through 31 Jan 2025", "Slip number: 12", "Items, line 1: payal",
+		"Warnings: line 1, Fine weight: 80.000 g is written, the other values give 92.000 g",
 	)
 	require.Contains(t, shown.Text, `href="`+account+`/rows/1"`)
 	require.NotContains(t, shown.Words(), "in_entries")
