@@ -106,7 +106,7 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 	clerk.GET(year+"?page=2").Problem(422, "Validation error", "page", "requires page_size")
 	clerk.GET(fmt.Sprintf("%s?known_at=%d", year, seal.Position)).Problem(404, notInUse)
 
-	const hint = "The period through 2025-03-31 is closed: an operator may reopen it (POST /books/periods/2025-03-31/reopen)"
+	const hint = "The period through 2025-03-31 is closed: an operator may reopen it"
 	late := clerk.With("Bahi-Reason", "a late bill")
 	late.PUT("/books/lock", `{"locked_through":"2025-03-30"}`).Problem(409, hint)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-04-30"}`).Status(200)

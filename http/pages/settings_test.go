@@ -262,7 +262,9 @@ func TestTheYearIsClosed(t *testing.T) {
 	require.NotContains(t, b.get(periods).Text, "31 Mar 2025")
 	b.follow(b.submitOf(periods, periods, closes, "through", "2025-03-31")).Says("The period is closed.", "31 Mar 2025", "Closed")
 	b.get(lock).Says("The books are locked through 31 Mar 2025.")
-	b.submit(lock, lock, "locked_through", "", "reason", "a late bill").Is(409).Says("an operator may reopen it")
+	refused := b.submit(lock, lock, "locked_through", "", "reason", "a late bill").Is(409).
+		Says("The period through 31 Mar 2025 is closed: an operator may reopen it")
+	require.NotContains(t, refused.Words(), "/books/periods")
 	require.NotContains(t, b.get(periods).Text, "reopen-period")
 	byKey(o, apptest.Home, `{"messaging":"read"}`).get(periods).Is(403)
 

@@ -50,9 +50,7 @@ func (c Set) Decide(s State) ([]event.Event[State], error) {
 	case c.Through != nil && *c.Through >= c.Today:
 		return nil, fault.Wrong("locked_through", "must be before today")
 	case c.Closed != nil && (c.Through == nil || *c.Through < *c.Closed):
-		return nil, fault.Newf(fault.Conflict, "The period through %s is closed: an operator may reopen it (POST /books/periods/%s/reopen)",
-			*c.Closed,
-			*c.Closed)
+		return nil, fault.Newf(fault.Conflict, "The period through %s is closed: an operator may reopen it", *c.Closed)
 	case now != nil && (c.Through == nil || *c.Through < *now) && strings.TrimSpace(c.Reason) == "":
 		return nil, fault.New(fault.Invalid, "Moving the lock back requires a reason (header Bahi-Reason)")
 	}

@@ -45,8 +45,7 @@ func TestSet(t *testing.T) {
 	locked.Case("away without a reason").When(set{Today: today}).ThenFails(wantsReason)
 	locked.Case("away with a reason").When(set{Today: today, Reason: "auditor's finding"}).Then(bookslock.Moved{From: quarter})
 
-	closed := fault.New(fault.Conflict, "The period through 2025-03-31 is closed: an operator may reopen it "+
-		"(POST /books/periods/2025-03-31/reopen)")
+	closed := fault.New(fault.Conflict, "The period through 2025-03-31 is closed: an operator may reopen it")
 	locked.Case("back to the end of a closed period").When(set{Through: yearEnd, Closed: yearEnd, Today: today, Reason: "a late bill"}).
 		Then(bookslock.Moved{From: quarter, To: yearEnd})
 	locked.Case("back behind it").When(set{Through: new(*yearEnd - 1), Closed: yearEnd, Today: today, Reason: "a late bill"}).ThenFails(closed)
