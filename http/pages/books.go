@@ -243,7 +243,7 @@ func (d *desk) account(in sent) page {
 	}
 	shown.Fields = d.schemaOf("add-"+kind+"-row").fields("", body, row.faults, 1)
 	shown.Forms = d.forms(in, of)
-	shown.Wrong = slices.Concat(wrong, wrongOf(in, shown.Forms), misplaced(shown.Fields, row.faults))
+	shown.Wrong = slices.Concat(wrong, wrongOf(in, shown.Forms), d.lang.misplaced(shown.Fields, row.faults))
 	for i := range shown.Rows {
 		shown.Rows[i].New = shown.Undo != "" && shown.Rows[i].ID == shown.Undo
 	}

@@ -349,6 +349,8 @@ func TestAnEditIsTakenBack(t *testing.T) {
 		"out_entries[0].weight", "500", "out_entries[0].touch", "99.5", "out_entries[0].fine_weight", "500")
 	b.site.Ask(http.MethodPost, "/app/accounts/karigar/1/rows", try).Is(200).
 		Says("line 1, Fine weight: 500.000 g is written, the other values give 497.500 g")
+	b.submit("/app/accounts/karigar/1", "/app/accounts/karigar/1/rows", "date", "2025-03-01", "in_entries[0].item_name", "payal").Is(422).
+		Says("Received, line 1: a weight or an amount above 0 is needed")
 	edit := func() apptest.Page {
 		return b.submitOf(row, row, `value="edit"`, "date", "2025-03-01", "out_entries[0].weight", "400", "out_entries[0].touch", "99.5",
 			"reason", "weighed again").Is(303)

@@ -144,7 +144,7 @@ func (v *visit) showOperation(o *operation, try docsTry, address map[string]any,
 		if o.Body != nil {
 			try.Fields = o.Body.fields("", body, faults, 1)
 		}
-		try.Wrong = misplaced(slices.Concat(try.Address, try.Fields), faults)
+		try.Wrong = v.lang.misplaced(slices.Concat(try.Address, try.Fields), faults)
 		shown.Try = &try
 	}
 	return page{template: "docs", title: o.Summary, body: shown}

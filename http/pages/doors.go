@@ -91,8 +91,8 @@ func (v *visit) door(d door) page {
 		faults, status, shown.Key = refused.faults(), refused.Status, v.r.PostForm.Get("key")
 	}
 	shown.Fields = drawn.fields("", body, faults, 0)
-	for _, text := range misplaced(shown.Fields, faults) {
-		shown.Wrong = append(shown.Wrong, strings.TrimPrefix(text, "token: "))
+	for _, text := range v.lang.misplaced(shown.Fields, faults) {
+		shown.Wrong = append(shown.Wrong, strings.TrimPrefix(text, v.lang.pathWords("token")+": "))
 	}
 	return page{template: "door", title: d.Title, status: status, body: shown}
 }

@@ -142,7 +142,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 		}
 		shown.Entries = append(shown.Entries, one)
 	}
-	shown.Wrong = append(shown.Wrong, misplaced(drawn, faults)...)
+	shown.Wrong = append(shown.Wrong, v.lang.misplaced(drawn, faults)...)
 	shown.Next = "save"
 	if shown.Plan == nil && v.permissions()["ledger:write"] {
 		shown.Plan, shown.Next = v.plan(id)

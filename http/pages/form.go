@@ -122,12 +122,12 @@ func (f field) concerns(path string) bool {
 	return found && (rest == "" || whole && strings.ContainsAny(rest[:1], "[."))
 }
 
-// misplaced returns the faults that no field shows, with their paths.
-func misplaced(drawn []field, faults map[string]string) (texts []string) {
+// misplaced returns the faults that no field shows, with the places of their fields in words.
+func (l language) misplaced(drawn []field, faults map[string]string) (texts []string) {
 	rest := maps.Clone(faults)
 	each(drawn, func(f *field) { maps.DeleteFunc(rest, func(path, _ string) bool { return f.concerns(path) }) })
 	for path, message := range rest {
-		texts = append(texts, strings.TrimPrefix(path+": "+message, ": "))
+		texts = append(texts, strings.TrimPrefix(l.pathWords(path)+": "+l.said(message), ": "))
 	}
 	slices.Sort(texts)
 	return texts

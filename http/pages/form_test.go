@@ -233,7 +233,9 @@ func TestFormShowsFaultsAtTheirFields(t *testing.T) {
 		"in_entries[0].other": "expected number", "out_entries": "is too long", "in_entries[7].other": "is odd", "": "is bad",
 	}
 	drawn := s.fields("", body, faults, 1)
-	require.Equal(t, []string{"in_entries[7].other: is odd", "is bad"}, misplaced(drawn, faults))
+	require.Equal(t, []string{"is bad", "line 8, Labour: is odd"}, language("en").misplaced(drawn, faults))
+	require.Equal(t, []string{"जमा, लाइन 1: " + language("hi").t("a weight or an amount above 0 is needed")},
+		language("hi").misplaced(nil, map[string]string{"in_entries[0]": "a weight or an amount above 0 is needed"}))
 
 	page := render(t, drawn)
 	require.Contains(t, page, `<input value="much" inputmode="decimal" autocomplete="off" id="f-in_entries-0-other" `+

@@ -194,7 +194,7 @@ func (v *visit) writing(t *talk, messages []map[string]any, tried attempt) {
 	for _, m := range t.Ready {
 		drawn = append(drawn, m.Fields...)
 	}
-	t.Wrong = append(t.Wrong, misplaced(drawn, tried.faults)...)
+	t.Wrong = append(t.Wrong, v.lang.misplaced(drawn, tried.faults)...)
 }
 
 // reaching returns the channels that can reach the contact, the newest message's first.

@@ -288,11 +288,15 @@ func general(p *problem) []string {
 	return []string{p.Detail}
 }
 
-// pathWords returns the display text of a field's JSON path: items[1].weight is line 2, Weight.
+// pathWords returns the display text of a field's JSON path: items[1].weight is line 2, Weight, and items[1] is Items, line 2.
 func (l language) pathWords(path string) string {
 	array, n, key := lineAt(path)
-	if key == "" {
-		return l.t(fieldLabel(cmp.Or(array, path)))
+	name := l.t(fieldLabel(cmp.Or(array, path)))
+	switch {
+	case n < 0:
+		return name
+	case key == "":
+		return l.tf("%s, line %s", name, n+1)
 	}
 	return l.tf("line %s", n+1) + ", " + l.t(fieldLabel(key))
 }

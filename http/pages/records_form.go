@@ -148,7 +148,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 			ofItems(f.Fields, "item-names")
 		}
 		f.Todo = mine.todo
-		f.Wrong = slices.Concat(mine.wrong, misplaced(f.Fields, mine.faults))
+		f.Wrong = slices.Concat(mine.wrong, d.lang.misplaced(f.Fields, mine.faults))
 		if mine.status == http.StatusPreconditionFailed && mine.changes {
 			f.Wrong = nil // the page shows it
 		}
