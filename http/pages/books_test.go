@@ -202,7 +202,7 @@ func TestRowsAreCorrectedInABrowser(t *testing.T) {
 	stale := form(b.get(first), first, `value="edit"`)
 	b.follow(b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "8", "reason", "read"))
 	b.site.Ask(http.MethodPost, first, with(stale, "reason", "read again", "date", "2025-03-01", "in_entries[0].amount", "9")).Is(412).
-		Says("Another person has changed this", "₹8.00", "₹9.00")
+		Says("Another person has changed this", "Before is what is saved now, After is what you wrote.", "What Before After", "₹8.00", "₹9.00")
 
 	b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "much", "reason", "x").Is(422).Says("Amount")
 	silent := b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "6").Is(422).Says("Say why.")
