@@ -326,7 +326,7 @@ func TestRowsWaitForAConnection(t *testing.T) {
 		p.Click("#entry button.primary")
 		p.Until(`!document.querySelector('[name="in_entries[0].amount"]').value`)
 	}
-	const two = `document.querySelector("#unsent").innerText.includes("2 rows not sent")`
+	const two = `document.querySelector("#unsent").innerText.includes("Rows not sent: 2")`
 	cut.Store(true)
 	p.Evaluate(`document.querySelector('[name="out_entries[0].amount"]').value = "999", 0`, new(int)) // on the hidden side
 	save("70")

@@ -105,10 +105,12 @@ func TestMembersSignInAndOut(t *testing.T) {
 		"email", asha, "password", apptest.GoodPassword).Leads("/app/")
 	page := b.get("/app/").Is(200).Says("Today", "Sign out")
 	require.Contains(t, page.Header.Get("Content-Security-Policy"), "default-src 'none'")
-	thief := b.get("/app/")
+	thief, unsaved := b.get("/app/"), form(b.get(settings+"/members?page=1"), "", `name="here"`)
 	b.submit("/app/", "/app/sign-out").Leads("/app/sign-in")
 	b.get("/app/").Leads("/app/sign-in")
 	b.site.Ask(http.MethodPost, "/app/sign-out", form(thief, "/app/sign-out", "")).Is(403)
+	expired := b.site.Ask(http.MethodPost, settings+"/members", unsaved).Is(403).Says("This form is of an earlier session.", "Sign in")
+	require.Contains(t, expired.Text, `href="/app/sign-in?next=%2Fapp%2Fsettings%2Fmembers%3Fpage%3D1"`)
 }
 
 func TestOperationsAcceptTheCookieForReadsAlone(t *testing.T) {

@@ -299,7 +299,11 @@ func (v *visit) fail(err error) {
 		api.Failed(v.r.Context(), err)
 		v.Log.Error("serve a page", "path", v.r.URL.Path, "error", err)
 	}
-	v.render(page{template: "error", title: "Not possible", status: shown.Status, body: shown})
+	body := map[string]any{"Detail": shown.Detail}
+	if errors.Is(err, errOldForm) {
+		body["SignIn"] = v.signInPath()
+	}
+	v.render(page{template: "error", title: "Not possible", status: shown.Status, body: body})
 }
 
 // permissions returns the visitor's permissions, such as ledger:write.

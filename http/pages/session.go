@@ -185,12 +185,16 @@ func cookieOf(r *http.Request, name string) string {
 // newKey returns an Idempotency-Key for a form, so that a form that is sent twice has one effect.
 func newKey() string { return uuid.NewString() }
 
-// signInPath returns the address of the sign-in page, which then redirects back.
+// signInPath returns the address of the sign-in page, which then redirects back, after a form to its page.
 func (v *visit) signInPath() string {
-	if v.r.Method != http.MethodGet || v.r.URL.Path == Path+"/" {
+	next := v.r.URL.RequestURI()
+	if v.r.Method != http.MethodGet {
+		next = within(v.r.PostForm.Get("here"))
+	}
+	if next == Path+"/" {
 		return Path + "/sign-in"
 	}
-	return Path + "/sign-in?next=" + url.QueryEscape(v.r.URL.RequestURI())
+	return Path + "/sign-in?next=" + url.QueryEscape(next)
 }
 
 // signingIn is the content of the sign-in page.
