@@ -97,10 +97,11 @@ func TestMembersSignInAndOut(t *testing.T) {
 	b.get("/app/accounts?q=a").Leads("/app/sign-in?next=%2Fapp%2Faccounts%3Fq%3Da")
 	for _, pairs := range [][]string{
 		{"email", asha, "password", "wrong"},
-		{"email", "nobody@example.com", "password", apptest.GoodPassword}, {"key", "bahi_x"}, {},
+		{"email", "nobody@example.com", "password", apptest.GoodPassword}, {},
 	} {
-		b.submit("/app/sign-in", "/app/sign-in", pairs...).Is(401).Says("This does not sign you in.")
+		b.submit("/app/sign-in", "/app/sign-in", pairs...).Is(401).Says("Wrong email or password.")
 	}
+	b.submit("/app/sign-in", "/app/sign-in", "key", "bahi_x").Is(401).Says("Wrong API key.")
 	b.submit("/app/sign-in?next=//evil.example/x", "/app/sign-in",
 		"email", asha, "password", apptest.GoodPassword).Leads("/app/")
 	page := b.get("/app/").Is(200).Says("Today", "Sign out")

@@ -235,7 +235,10 @@ func (v *visit) signIn() page {
 	case refused == nil && s.ID != uuid.Nil:
 		return v.keeping(s, shown.Next)
 	case refused == nil, refused.Status == http.StatusUnauthorized, refused.Status == http.StatusUnprocessableEntity:
-		shown.Wrong = "This does not sign you in. Look at it again."
+		shown.Wrong = "Wrong email or password."
+		if v.r.PostForm.Get("key") != "" {
+			shown.Wrong = "Wrong API key."
+		}
 	case refused.Status == http.StatusForbidden:
 		shown.Unverified, shown.Wrong = true, refused.Detail
 	default:
