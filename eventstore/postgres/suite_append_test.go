@@ -115,6 +115,18 @@ var together = []sentence{
 			require.Equal(t, stored[i].At, e.At)
 		}
 	}},
+	{"events that were appended apart are not the repetition of one append", func(t *testing.T, n *node) {
+		s, events := stream(), some(3)
+		for _, e := range events {
+			n.must(t, s, eventstore.Any, e)
+		}
+		var wrong *eventstore.WrongRevision
+		for _, repeated := range [][]event.Proposed{{events[0], events[2]}, {events[1], events[0]}} {
+			_, err := n.persist(t.Context(), s, eventstore.Any, repeated...)
+			require.ErrorAs(t, err, &wrong)
+		}
+		n.holds(t, s, events...)
+	}},
 	{"stored events do not share the caller's memory", func(t *testing.T, n *node) {
 		s, e, after := stream(), one(), n.head(t)
 		want := e
