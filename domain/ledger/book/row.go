@@ -144,8 +144,8 @@ const (
 // MaxBytes is the limit of the sum of [RowAdded.Bytes] over the rows of one transaction (CONTRACT.md R18).
 const MaxBytes = 4_000_000
 
-// Bytes returns how many bytes of a transaction the row takes at most.
-func (r RowAdded) Bytes() int { return len(r.In.text) + len(r.Out.text) + len(r.Warnings) + metaBytes }
+// Bytes returns how many bytes of a transaction the event takes at most.
+func (e RowAdded) Bytes() int { return len(e.In.text) + len(e.Out.text) + len(e.Warnings) + metaBytes }
 
 // errTooLarge reports rows that do not fit into one transaction.
 var errTooLarge = fault.Wrong("rows", "more than 4,000,000 bytes together: send fewer at once")
