@@ -2,11 +2,14 @@ package commands
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -201,6 +204,42 @@ func TestACommandThatHasReadALostEventDecidesAgain(t *testing.T) {
 	l, err := Load(t.Context(), n.Fresh(), things, "1")
 	require.NoError(t, err)
 	require.Equal(t, "sees new", l.State.Name)
+}
+
+// losingVault has in memory the version of its keys that the database had.
+type losingVault struct {
+	sum
+
+	stored, known *atomic.Int64
+}
+
+func (v losingVault) HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error) {
+	return v.sum.HMAC(ctx, fmt.Sprint(name, v.known.Load()), parts...)
+}
+
+func (v losingVault) ForgetNamed() { v.known.Store(v.stored.Load()) }
+
+func TestARequestHasOneEffectAfterTheKeyOfItsHashIsLost(t *testing.T) {
+	t.Parallel()
+	log, stored := interleavetest.NewLog(), new(atomic.Int64)
+	all := []*node{idle(log), idle(log)}
+	for _, n := range all {
+		n.vault = losingVault{stored: stored, known: new(atomic.Int64)}
+		n.follow(t)
+	}
+	all[0].make(t, "1", "x")
+	all[0].make(t, "2", "lost")
+	all[0].catchUp()
+	all[0].store.Lose(1)
+	stored.Add(1) // another node has made the key again
+	all[1].vault.ForgetNamed()
+	for _, n := range []*node{all[0], all[1], all[0]} {
+		_, err := Handle(t.Context(), n.Handler, as(t, keyed("k", "x")), things, "1", nameThing{Name: uuid.NewString()})
+		require.NoError(t, err)
+	}
+	l, err := Load(t.Context(), all[0].Fresh(), things, "1")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, l.Revision)
 }
 
 func TestNumbersWhoseReservationTheLogHasLostAreNotGivenAgain(t *testing.T) {

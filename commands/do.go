@@ -25,15 +25,15 @@ func Do[S any](
 		defer h.waiting.begin()()
 	}
 	none := Outcome[S]{Revision: -1}
-	var name, mark string
-	if req.Key != "" && !req.DryRun {
-		var err error
-		if name, mark, err = marks(ctx, h, req); err != nil {
-			return none, err
-		}
-	}
 	overdue, made := map[string]bool{}, map[string]any{}
 	for range maxTries {
+		var name, mark string
+		if req.Key != "" && !req.DryRun {
+			var err error
+			if name, mark, err = marks(ctx, h, req); err != nil {
+				return none, err
+			}
+		}
 		out, err := attempt(ctx, newTx(h, req, kind.Category(), overdue, made), kind, name, mark, decide)
 		wrong, moved := errors.AsType[*eventstore.WrongRevision](err)
 		switch {

@@ -32,6 +32,8 @@ var errForeign = fault.New(fault.NotFound, "Not found")
 type Vault interface {
 	// HMAC computes a keyed hash.
 	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
+	// ForgetNamed drops the keys of keyed hashes from memory. A database that has lost its newest events may have lost such a key too.
+	ForgetNamed()
 	// Seal encrypts the personal and secret values of events before their append.
 	Seal(ctx context.Context, values []*event.Sealed) error
 	// OpenPersonal opens personal values, or marks them as erased.
@@ -96,8 +98,9 @@ func (h *Handler) follow(ctx context.Context, after event.Position) {
 	}
 }
 
-// forget drops the states and numbers that this process has in memory.
+// forget drops the states, numbers and keys of hashes that this process has in memory.
 func (h *Handler) forget() {
+	h.vault.ForgetNamed()
 	h.cache.reset()
 	h.numbers.forget()
 }

@@ -270,4 +270,6 @@ func TestAVaultThatDoesNotAnswerFailsTheRequest(t *testing.T) {
 
 type shut struct{ sum }
 
+func (shut) ForgetNamed() {}
+
 func (shut) HMAC(context.Context, string, ...[]byte) ([]byte, error) { return nil, errCrash }

@@ -91,6 +91,8 @@ var (
 
 type hashes struct{}
 
+func (hashes) ForgetNamed() {}
+
 func (hashes) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error) {
 	return fmt.Appendf(nil, "%s%q", name, parts), nil
 }

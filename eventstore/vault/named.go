@@ -59,6 +59,10 @@ func (v *Vault) loadNamed(ctx context.Context, name string) ([]byte, error) {
 	return key, err
 }
 
+// ForgetNamed drops the named keys from memory. Call it when the database may have lost its newest changes: other nodes have other keys of
+// the same names then.
+func (v *Vault) ForgetNamed() { v.named.Clear() }
+
 // makeNamed inserts a key, unless it exists.
 func (v *Vault) makeNamed(ctx context.Context, name string, size int) error {
 	return v.underMaster(ctx, func(tx pgx.Tx, m *master) error {

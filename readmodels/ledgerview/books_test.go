@@ -34,6 +34,8 @@ import (
 // noKeys serves requests without an Idempotency-Key.
 type noKeys struct{}
 
+func (noKeys) ForgetNamed() {}
+
 func (noKeys) HMAC(context.Context, string, ...[]byte) ([]byte, error) {
 	return nil, errors.New("no Idempotency-Key expected")
 }

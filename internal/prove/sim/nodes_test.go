@@ -42,6 +42,8 @@ var config = must(pgxpool.ParseConfig("postgres://sim@127.0.0.1:5432/sim?sslmode
 // plainVault is a vault without encryption.
 type plainVault struct{}
 
+func (plainVault) ForgetNamed() {}
+
 func (plainVault) Seal(context.Context, []*event.Sealed) error         { return nil }
 func (plainVault) OpenPersonal(context.Context, []*event.Sealed) error { return nil }
 
