@@ -107,7 +107,7 @@ func TestAnUnreadablePhoneCostsNoContact(t *testing.T) {
 	var shop messaginghttp.ContactChange
 	c.POST(contacts, `{"name":"Shop","phone":" ask at the shop\u202c"}`).Status(201).
 		Contains(warning, `"phone":null,"phoneText":"ask at the shop"`).JSON(&shop)
-	c.POST(contacts, `{"name":"Another","phone":"ask at the shop"}`).Status(201) // a text belongs to nobody
+	c.POST(contacts, `{"name":"Another","phone":"ask at the shop"}`).Status(201) // two contacts may have the same unreadable phone
 	asha := made(t, c, `{"name":"Asha","phone":"9812345690"}`)
 	c.PATCH(at(asha.ID), `{"phone":"98123 / 4569","optIn":true}`).Status(200).Contains(warning, `"phone":null,"phoneText":"98123 / 4569"`)
 	c.GET(at(asha.ID)).Status(200).Contains(`"phone":null,"phoneText":"98123 / 4569"`)

@@ -127,7 +127,8 @@ var (
 		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab vanakkam waheguru vande mataram shubh suprabhat ramram radheradhe ` +
 		`jaishreekrishna
 		jaishrikrishna jaijinendra jaimatadi harharmahadev jaisiyaram sitaram ` +
-		`नमस्ते नमस्कार प्रणाम सुप्रभात शुभ प्रभात कैसे हो हैं केम छो जयश्रीकृष्ण ` +
+		`नमस्ते नमस्कार प्रणाम सुप्रभात शुभ ` +
+		`प्रभात कैसे हो हैं केम छो जयश्रीकृष्ण ` +
 		`रामराम राधेराधे जयजिनेन्द्र सलाम
 		નમસ્તે નમસ્કાર પ્રણામ સુપ્રભાત શુભ પ્રભાત સવાર કેમ છો મજામાં જયશ્રીકૃષ્ણ રામરામ જયજિનેન્દ્ર greetings welcome`)
 
@@ -153,7 +154,8 @@ var (
 	until    = set("before after by till until upto on for at within in")
 	strict   = set("before after till until upto")
 	fillers  = set("the next this coming agle is अगले इस આવતા")
-	behindIt = set("tak pehle pahle pehele pahela pahelan sudhi sudhima baad pachhi तक पहले बाद सुधी પહેલા પહેલાં સુધી સુધીમાં પછી બાદ")
+	behindIt = set("tak pehle pahle pehele pahela pahelan sudhi sudhima baad pachhi " +
+		"तक पहले बाद सुधी પહેલા પહેલાં સુધી સુધીમાં પછી બાદ")
 	se       = set("se ke से के ની ના")
 	months   = set(`jan january feb february mar march apr april may june jun july jul aug august sep sept september oct october nov ` +
 		`november dec december

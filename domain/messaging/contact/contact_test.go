@@ -47,7 +47,7 @@ func TestAdd(t *testing.T) {
 	given.Case("an unreadable phone is kept as a text").
 		When(contact.Add{ID: id, Name: "Asha", Addresses: reach(patch.Set("\u202aask at the shop "), absent, "")}).
 		Then(contact.Added{Name: hers("Asha"), Source: contact.Manual, PhoneText: hers("ask at the shop")})
-	given.Case("all that is wrong is told").
+	given.Case("each fault is named").
 		When(contact.Add{ID: id, Name: " ", Addresses: reach(patch.Set("12\x00"), patch.Set("asha"), "")}).
 		ThenFails(fault.Fields(
 			fault.Field{Field: "name", Message: "1 to 100 characters"},
