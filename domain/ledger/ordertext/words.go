@@ -156,8 +156,8 @@ var (
 	fillers  = set("the next this coming agle is अगले इस આવતા")
 	behindIt = set("tak pehle pahle pehele pahela pahelan sudhi sudhima baad pachhi " +
 		"तक पहले बाद सुधी પહેલા પહેલાં સુધી સુધીમાં પછી બાદ")
-	se       = set("se ke से के ની ના")
-	months   = set(`jan january feb february mar march apr april may june jun july jul aug august sep sept september oct october nov ` +
+	se     = set("se ke से के ની ના")
+	months = set(`jan january feb february mar march apr april may june jun july jul aug august sep sept september oct october nov ` +
 		`november dec december
 		जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर જાન્યુઆરી ફેબ્રુઆરી માર્ચ એપ્રિલ મે જૂન જુલાઈ ઓગસ્ટ સપ્ટેમ્બર ` +
 		`ઓક્ટોબર નવેમ્બર ડિસેમ્બર`)
