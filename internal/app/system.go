@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 
 	"bahi/commands"
 	"bahi/commands/accesscmd"
@@ -211,6 +213,10 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	// Plans that prefer lookups have costs above which Postgres compiles them, which takes longer than running them.
 	config.ConnConfig.RuntimeParams["jit"] = "off"
 	config.ConnConfig.RuntimeParams["application_name"] = "bahi"
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		pgxuuid.Register(conn.TypeMap()) // otherwise UUIDs travel as texts
+		return nil
+	}
 	if sys.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return sys, err
 	}
