@@ -110,7 +110,7 @@ func (c *Confirmations) request(ctx context.Context, tx *commands.Tx, in confirm
 		return err
 	}
 	if of.State.Type == "" || of.Workspace != tx.Workspace() {
-		return fault.Fields(fault.Field{Field: "channelId", Message: "Channel not found"})
+		return fault.Wrong("channelId", "Channel not found")
 	}
 	if t.Workspace != tx.Workspace() {
 		t.State = template.State{}

@@ -117,7 +117,7 @@ func (b *Books) reversing(ctx context.Context, tx *commands.Tx, l *book.Ledger, 
 	}
 	if len(rows) > maxReversed {
 		message := fmt.Sprintf("at most %d rows, including their paired rows", maxReversed)
-		return nil, nil, fault.Fields(fault.Field{Field: "rows", Message: message})
+		return nil, nil, fault.Wrong("rows", message)
 	}
 	return rows, pairs, nil
 }

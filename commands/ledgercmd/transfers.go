@@ -213,7 +213,7 @@ func pair(ctx context.Context, tx *commands.Tx, rows []PairedRow) error {
 // PairRows pairs two rows. It changes nothing if they are already paired with each other.
 func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64) (Paired, error) {
 	if len(ids) != 2 || ids[0] == ids[1] {
-		return Paired{}, fault.Fields(fault.Field{Field: "rows", Message: "two different rows are needed"})
+		return Paired{}, fault.Wrong("rows", "two different rows are needed")
 	}
 	found := make([]book.LedgerRow, len(ids))
 	for i, row := range ids {
@@ -257,7 +257,7 @@ func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64)
 }
 
 func noRow(nth int) error {
-	return fault.Fields(fault.Field{Field: fmt.Sprintf("rows[%d]", nth), Message: "there is no row with this id"})
+	return fault.Wrong(fmt.Sprintf("rows[%d]", nth), "there is no row with this id")
 }
 
 // loadRow returns a row of a workspace and its account. Without such a row, the returned account is not open.

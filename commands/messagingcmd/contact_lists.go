@@ -29,7 +29,7 @@ func known[S any](ctx context.Context, from commands.Source, req commands.Reques
 		case err != nil:
 			return err
 		case l.Workspace != req.Workspace || !to.there(l.State):
-			wrong = append(wrong, fault.Fields(fault.Field{Field: fmt.Sprintf("%s[%d]", to.field, i), Message: to.missing.Detail}))
+			wrong = append(wrong, fault.Wrong(fmt.Sprintf("%s[%d]", to.field, i), to.missing.Detail))
 		}
 	}
 	return fault.Join(wrong...)

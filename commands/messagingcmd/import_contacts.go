@@ -246,7 +246,7 @@ func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported,
 		row, err := contactOf(r, columns)
 		if phone, _ := person.ParseE164("phone", row.add.Phone.Value); err == nil && phone != "" {
 			if first := phones[phone]; first != 0 {
-				err = fault.Fields(fault.Field{Field: "phone", Message: "row " + strconv.Itoa(first) + " has the same phone"})
+				err = fault.Wrong("phone", "row "+strconv.Itoa(first)+" has the same phone")
 			} else {
 				phones[phone] = r.Number
 			}
@@ -278,7 +278,7 @@ func contactOf(r spreadsheet.Row, columns *spreadsheet.Columns) (row imported, e
 		}
 	}
 	if _, unread, _ := wording.ParseE164("phone", row.add.Phone); unread != "" {
-		row.warning = spreadsheet.Quoting(fault.Fields(fault.Field{Field: "phone", Message: wording.UnreadPhone}), cells)
+		row.warning = spreadsheet.Quoting(fault.Wrong("phone", wording.UnreadPhone), cells)
 	}
 	var faults []fault.Field
 	if s := row.add.Source; s != "" && !slices.Contains([]string{"chat", "social", contact.Manual}, s) {

@@ -92,7 +92,7 @@ func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[chann
 }
 
 // errNobody refuses a message without a sender.
-var errNobody = fault.Fields(fault.Field{Field: "from", Message: "the sender is missing"})
+var errNobody = fault.Wrong("from", "the sender is missing")
 
 // Receive stores an incoming message. It stores a repeated delivery once. An unknown sender becomes a contact. The message reopens a
 // resolved contact, and its text may give or withdraw consent. A reaction does neither, and a removed reaction creates no contact.

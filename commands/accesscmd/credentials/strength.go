@@ -56,7 +56,7 @@ func Normalise(password string) string { return norm.NFKC.String(password) }
 // Check returns nil for a password that the person may use, otherwise a [fault.Error] on the field. It ignores letter case.
 func (p *Passwords) Check(field, password string, of Person) error {
 	if message := p.weakness(Normalise(password), of); message != "" {
-		return fault.Fields(fault.Field{Field: field, Message: message})
+		return fault.Wrong(field, message)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 // webhooks only if calls is true. It records the model's tokens, because they cost money.
 func (e *Engine) Try(ctx context.Context, req commands.Request, of int64, text string, calls bool) (r Result, err error) {
 	if text = strings.TrimSpace(text); text == "" {
-		return r, fault.Fields(fault.Field{Field: "text", Message: "must not be empty"})
+		return r, fault.Wrong("text", "must not be empty")
 	}
 	l, err := commands.Load(ctx, e.Commands.Fresh(), bot.Kind, strconv.FormatInt(of, 10))
 	if err != nil {
