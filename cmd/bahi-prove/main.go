@@ -72,7 +72,7 @@ func (h *histories) Run(ctx context.Context) (err error) {
 }
 
 func (h *histories) record(ctx context.Context) (err error) {
-	postgres, err := history.StartPostgres(ctx, "", slices.Contains(h.Faults, "disk"))
+	postgres, err := history.StartPostgres(ctx, "", h.Faults)
 	if err != nil {
 		return err
 	}

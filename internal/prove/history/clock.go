@@ -90,6 +90,40 @@ func (p *process) setClock(ahead int64) error {
 	return errors.Join(err, file.Close())
 }
 
+// fakeClock makes libfaketime change the clock of Postgres. The nodes are not linked with the C library, so it does not change theirs.
+func (p *Postgres) fakeClock() error {
+	found, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	if err == nil && found == nil {
+		err = errors.New("pgclock: libfaketime is missing (on Debian: apt-get install libfaketime)")
+	}
+	if err == nil {
+		err = p.setClock(0)
+	}
+	for name, value := range map[string]string{
+		"LD_PRELOAD": strings.Join(found, ":"), "FAKETIME_TIMESTAMP_FILE": p.clock(), "FAKETIME_CACHE_DURATION": "1",
+		"FAKETIME_DONT_FAKE_MONOTONIC": "1",
+	} {
+		err = errors.Join(err, os.Setenv(name, value))
+	}
+	return err
+}
+
+func (p *Postgres) clock() string { return filepath.Join(p.dir, "clock") }
+
+// setClock sets the clock of Postgres ahead by a number of seconds. Each process of Postgres looks once a second.
+func (p *Postgres) setClock(ahead int64) error {
+	return os.WriteFile(p.clock(), fmt.Appendf(nil, "%+d\n", ahead), 0o644) //nolint:gosec // G306: another user's Postgres reads it
+}
+
+// postgresClockJumps sets the clock of Postgres up to 100 seconds ahead or back, and right again after some seconds.
+func (r *run) postgresClockJumps(ctx context.Context) error {
+	if err := r.postgres.setClock(r.faults.Int64N(201) - 100); err != nil {
+		return err
+	}
+	r.between(ctx, 500*time.Millisecond, 8*time.Second)
+	return r.postgres.setClock(0)
+}
+
 // clockJumps sets a node's clock up to 100 seconds ahead or back, and right again after some seconds.
 func (r *run) clockJumps(ctx context.Context) error {
 	node := r.node()

@@ -29,6 +29,7 @@ var faults = map[string]func(*run, context.Context) error{
 	"failover": (*run).failOver,
 	"journal":  (*run).journalAway,
 	"clock":    (*run).clockJumps,
+	"pgclock":  (*run).postgresClockJumps,
 }
 
 // Faults returns the names of all faults.

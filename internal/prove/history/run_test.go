@@ -16,7 +16,7 @@ func TestAHistoryUnderKillsHasNoAnomaly(t *testing.T) {
 	t.Parallel()
 	program, err := apptest.Binary()
 	require.NoError(t, err)
-	postgres, err := history.StartPostgres(t.Context(), "", false)
+	postgres, err := history.StartPostgres(t.Context(), "", nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, postgres.Stop()) }()
 	h, err := history.Record(context.WithoutCancel(t.Context()), postgres, history.Settings{

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,15 +34,18 @@ type Postgres struct {
 // diskSize is the size of a disk that a history fills.
 const diskSize = "600m"
 
-// StartPostgres starts a cluster in a new folder. With a small disk, which needs root, the cluster's disk can be filled.
-func StartPostgres(ctx context.Context, parent string, disk bool) (p *Postgres, err error) {
-	p = &Postgres{disk: disk}
+// StartPostgres starts a cluster in a new folder, on which these faults can be injected. The fault "disk" needs root, "pgclock" libfaketime.
+func StartPostgres(ctx context.Context, parent string, faults []string) (p *Postgres, err error) {
+	p = &Postgres{disk: slices.Contains(faults, "disk")}
 	if p.dir, err = os.MkdirTemp(parent, "bahi-history-"); err != nil {
 		return nil, err
 	}
-	if err = os.Chmod(p.dir, 0o711); err == nil && disk {
+	if err = os.Chmod(p.dir, 0o711); err == nil && p.disk {
 		err = syscall.Mount("tmpfs", p.dir, "tmpfs", 0, "mode=0711,size="+diskSize)
 		p.disk = err == nil
+	}
+	if err == nil && slices.Contains(faults, "pgclock") {
+		err = p.fakeClock()
 	}
 	if err == nil {
 		p.cluster, err = pgcluster.Start(ctx, pgcluster.Options{Dir: p.dir, Log: slog.New(slog.DiscardHandler)})
