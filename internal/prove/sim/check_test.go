@@ -19,7 +19,7 @@ func (o *operation) events() int {
 		return 2
 	case "each":
 		return 3
-	case "confirm", "build", "rollback", "lease":
+	case "confirm", "read", "build", "rollback", "lease":
 		return 0
 	default:
 		return 1

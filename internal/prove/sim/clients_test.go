@@ -14,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/eventstore"
+	"bahi/readmodels"
 )
 
 // cell is a record with a sum. The sum of two cells is never negative.
@@ -64,6 +65,8 @@ type client struct {
 	idle bool
 	left int
 	go_  chan *operation
+
+	acknowledged event.Position // highest position of its writes
 }
 
 func (w *world) newClient(name string, operations int) *client {
@@ -73,7 +76,8 @@ func (w *world) newClient(name string, operations int) *client {
 	return c
 }
 
-var kinds = []string{"add", "guarded", "transfer", "append", "each", "confirm"}
+// kinds are the kinds of clients' operations. Odd seeds have no reads: they are older.
+var kinds = []string{"add", "guarded", "transfer", "append", "each", "confirm", "read"}
 
 // begin chooses an operation. The scheduler calls it.
 func (c *client) begin() {
@@ -88,7 +92,7 @@ func (c *client) begin() {
 	case strings.HasPrefix(c.name, "operator"):
 		o.kind = []string{"build", "rollback", "lease"}[w.rng.IntN(3)]
 	default:
-		o.kind = kinds[w.rng.IntN(len(kinds))]
+		o.kind = kinds[w.rng.IntN(len(kinds)-int(w.seed%2))]
 	}
 	if o.by == 0 {
 		o.by = 1
@@ -125,6 +129,10 @@ func (c *client) run() {
 			c.w.mu.Unlock()
 			continue
 		}
+		if o.kind == "read" {
+			c.read(o)
+			continue
+		}
 		began := time.Now()
 		for first := true; ; first = false {
 			store, h := c.w.nodeFor(o.calls)
@@ -143,6 +151,32 @@ func (c *client) run() {
 			_ = first
 		}
 	}
+}
+
+// read makes an operation's read on one process. It waits until the projection is built.
+func (c *client) read(o *operation) {
+	err := readmodels.ErrNotBuilt
+	for errors.Is(err, readmodels.ErrNotBuilt) {
+		time.Sleep(50 * time.Millisecond)
+		c.w.mu.Lock()
+		n := c.w.nodes[o.nth%len(c.w.nodes)]
+		c.w.mu.Unlock()
+		n.mu.Lock()
+		reader := n.reader
+		n.mu.Unlock()
+		if reader != nil {
+			ctx, cancel := context.WithTimeout(as(n.life, c.name), 2*time.Minute)
+			err = o.read(ctx, c.w, reader, c.acknowledged)
+			cancel()
+		}
+	}
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if errors.Is(err, readmodels.ErrBeyondHead) {
+		c.w.wrong("read %d required position %d, which was acknowledged: %v", o.nth, c.acknowledged, err)
+	}
+	o.outcome, c.idle = "unknown", true
+	c.w.say("%s ends %d, a read: %s", c.name, o.nth, short(err))
 }
 
 // call makes one call.
@@ -225,6 +259,7 @@ func (w *world) settle(c *client, o *operation, at event.Position, err error, to
 	}
 	w.say("%s ends %d: %s at %d: %v", c.name, o.nth, o.outcome, o.at, short(err))
 	if o.outcome == "done" {
+		c.acknowledged = max(c.acknowledged, at)
 		w.answered(o)
 	}
 	c.idle = true

@@ -15,7 +15,7 @@ import (
 const eventColumns = `position:int8 stream:text revision:int8 id:uuid type:text data:json meta:json recorded_at:timestamptz`
 
 // special are the statements outside the small language: those on the log, on locks and on sessions.
-var special = slices.Concat(journalStatements, logStatements, projectionStatements)
+var special = slices.Concat(journalStatements, readStatements, logStatements, projectionStatements)
 
 // known is a statement with a function of its own.
 type known struct {

@@ -17,6 +17,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
+	"bahi/readmodels"
 )
 
 // node is a process.
@@ -31,6 +32,7 @@ type node struct {
 	store    *postgres.Store // nil: not open yet
 	commands *commands.Handler
 	pool     *pgxpool.Pool
+	reader   *readmodels.Reader // nil: not open yet
 
 	followed []event.Stored // events that its follower received
 	batches  []int          // lengths of followed at the ends of batches

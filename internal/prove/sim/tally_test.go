@@ -15,6 +15,7 @@ import (
 	"bahi/eventstore"
 	"bahi/projections"
 	"bahi/reactors/messagingreact"
+	"bahi/readmodels"
 )
 
 // tally counts the events of each stream, and sums their amounts.
@@ -32,6 +33,9 @@ var tally = projections.Define("tally", 1, "create table tally (stream text prim
 // project runs the projection and its generations in a process.
 func (n *node) project(store eventstore.Store, pool *pgxpool.Pool, quiet *slog.Logger) {
 	r := projections.NewRunner(store, pool, quiet)
+	n.mu.Lock()
+	n.reader = readmodels.NewReader(&readmodels.Pool{Pool: pool}, map[string]int{tally.Name: tally.Version}, r.Follow)
+	n.mu.Unlock()
 	var both sync.WaitGroup
 	defer both.Wait()
 	both.Go(func() { _ = r.Run(as(n.life, "runner"), tally) })
