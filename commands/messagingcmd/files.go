@@ -86,13 +86,6 @@ func (f *Messages) keepPicture(ctx context.Context, earlier message.State, id in
 		if err := f.Files.Put(ctx, p.Key, p.Type, p.Bytes); err != nil {
 			return "", err
 		}
-		who, err := commands.Load(ctx, f.Commands.Fresh(), contact.Kind, strconv.FormatInt(id, 10))
-		if err == nil && who.State.Status == "" { // the contact was deleted meanwhile
-			err = contact.ErrNotFound
-		}
-		if err != nil {
-			return "", errors.Join(err, f.Files.Delete(ctx, p.Key))
-		}
 	}
 	return f.Files.URL(ctx, p.Key, pictureLink)
 }

@@ -11,6 +11,7 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/unique"
+	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/message"
@@ -65,21 +66,21 @@ var errType = &fault.Error{Kind: fault.Conflict, Detail: "The channel's type doe
 // first call did not happen or was refused temporarily (CONTRACT.md N1). admit counts the call, except for a sandbox channel.
 func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Draft,
 	admit func(channel int64) error) (out commands.Outcome[message.State], err error) {
-	if out, done, err := f.again(ctx, req); done || err != nil {
-		return out, err
+	before, done, err := f.again(ctx, req)
+	if done || err != nil {
+		return before, err
 	}
-	of, err := f.channel(ctx, req, d.Channel)
-	switch {
-	case err != nil:
-		return out, err
-	case of.State.Type != channel.Chat:
-		return out, errType
-	}
-	recipient, err := f.holder(ctx, req.Workspace, d.To)
-	if err != nil {
-		return out, err
-	}
-	return f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: recipient}, nil, admit)
+	return f.deliver(ctx, req, before, func(ctx context.Context, tx *commands.Tx) (sending, error) {
+		of, err := sender(ctx, tx, d.Channel)
+		switch {
+		case err != nil:
+			return sending{}, err
+		case of.State.Type != channel.Chat:
+			return sending{}, errType
+		}
+		recipient, _, err := f.owner(ctx, tx, req.Workspace, d.To)
+		return sending{of: of, Queue: message.Queue{Draft: d, Contact: recipient}}, err
+	}, admit)
 }
 
 // atHand returns a channel from this process's cache, so that not every message reads the log.
@@ -87,10 +88,10 @@ func (f *Messages) atHand(ctx context.Context, id int64) (commands.Loaded[channe
 	return commands.LoadCached(ctx, f.Commands, channel.Kind, strconv.FormatInt(id, 10), func(s channel.State) bool { return s.Type != "" })
 }
 
-// channel returns a channel of the request's workspace, or [channel.ErrNotFound].
-func (f *Messages) channel(ctx context.Context, req commands.Request, id int64) (commands.Loaded[channel.State], error) {
-	of, err := f.atHand(ctx, id)
-	if err == nil && (of.Workspace != req.Workspace || of.State.Type == "") {
+// sender returns a channel of the transaction's workspace, or [channel.ErrNotFound].
+func sender(ctx context.Context, tx *commands.Tx, id int64) (commands.Loaded[channel.State], error) {
+	of, err := commands.Load(ctx, tx, channel.Kind, strconv.FormatInt(id, 10))
+	if err == nil && (of.Workspace != tx.Workspace() || of.State.Type == "") {
 		err = channel.ErrNotFound
 	}
 	return of, err
@@ -111,37 +112,49 @@ func (f *Messages) again(ctx context.Context, req commands.Request) (out command
 	}
 }
 
-// deliver records a message, calls the network, and records the result.
+// deliver records a message that compose decides, calls the network, and records the result. before is the message of an earlier request
+// with the same key. deliver sends it again.
 func (f *Messages) deliver(
-	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue, filled *network.Filled,
-	admit func(channel int64) error,
+	ctx context.Context, req commands.Request, before commands.Outcome[message.State],
+	compose func(ctx context.Context, tx *commands.Tx) (sending, error), admit func(channel int64) error,
 ) (out commands.Outcome[message.State], err error) {
-	if of.State.Type == channel.Chat && filled == nil {
-		if err := f.open(ctx, req.Workspace, c.Channel, c.Contact); err != nil {
-			return out, err
+	if before.Replayed {
+		req = req.FollowUp()
+	}
+	var s sending
+	out, err = commands.Do(ctx, f.Commands, req, message.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if s, err = compose(ctx, tx); err != nil {
+			return err
 		}
-	}
-	account, err := f.account(ctx, strconv.FormatInt(c.Channel, 10), of.State)
-	if err != nil {
-		return out, err
-	}
-	if !f.Sandboxed(account) {
-		if err := admit(c.Channel); err != nil {
-			return out, err
+		if s.of.State.Type == channel.Chat && s.filled == nil {
+			if err := f.open(ctx, req.Workspace, s.Channel, s.Contact); err != nil {
+				return err
+			}
 		}
-	}
-	before, err := f.earlier(ctx, req)
-	if err != nil {
-		return before, err
-	}
-	out, err = f.queue(ctx, req, before, c)
+		if s.account, err = f.account(ctx, strconv.FormatInt(s.Channel, 10), s.of.State); err != nil {
+			return err
+		}
+		if !f.Sandboxed(s.account) {
+			if _, err := commands.Once(tx, "admission", func() (any, error) { return true, admit(s.Channel) }); err != nil {
+				return err
+			}
+		}
+		if before.Replayed {
+			_, err = commands.Decide(ctx, tx, message.Kind, before.ID, message.Requeue{})
+			return err
+		}
+		_, err = commands.DecideNew(ctx, tx, message.Kind, f.Commands.IDFromSeries(message.Kind.Category(), 1),
+			func(string) event.Command[message.State] { return s.Queue })
+		return err
+	})
 	if err != nil || out.Replayed {
 		if err == nil && out.State.Failure() != nil { // the same request is running elsewhere
 			err = out.State.Failure().Fault()
 		}
 		return out, err
 	}
-	return f.call(ctx, req, sending{of, account, out, c, filled})
+	s.out = out
+	return f.call(ctx, req, s)
 }
 
 // earlier returns the present state of the message of an earlier request with the same key.
@@ -155,22 +168,14 @@ func (f *Messages) earlier(ctx context.Context, req commands.Request) (commands.
 	return out, err
 }
 
-// queue records a new message, or an unsent one again, before the network is called.
-func (f *Messages) queue(ctx context.Context, req commands.Request, before commands.Outcome[message.State],
-	c message.Queue) (commands.Outcome[message.State], error) {
-	if before.Replayed {
-		return commands.Handle(ctx, f.Commands, req.FollowUp(), message.Kind, before.ID, message.Requeue{})
-	}
-	return commands.Create(ctx, f.Commands, req, message.Kind, f.Commands.IDFromSeries(message.Kind.Category(), 1), c)
-}
-
-// sending is a recorded message with its channel.
+// sending is a message with its channel.
 type sending struct {
+	message.Queue
+
 	of      commands.Loaded[channel.State]
 	account network.Account
+	filled  *network.Filled // content of a template; nil: no template
 	out     commands.Outcome[message.State]
-	message.Queue
-	filled *network.Filled
 }
 
 // call calls the network and records the response, even if the client no longer waits.

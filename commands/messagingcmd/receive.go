@@ -162,16 +162,6 @@ func (f *Messages) past(m network.Moment) network.Moment {
 	return network.Moment{At: m.At.UTC(), ArrivedAt: m.ArrivedAt.UTC()}
 }
 
-// holder returns the contact with a phone, or 0.
-func (f *Messages) holder(ctx context.Context, workspace uuid.UUID, phone string) (int64, error) {
-	key, err := f.phoneKey(ctx, workspace, phone)
-	if err != nil || key == "" {
-		return 0, err
-	}
-	id, _, err := claimed(ctx, f.Commands, contact.Phones, contact.Kind, key, reachedBy)
-	return id, err
-}
-
 // reachedBy reports whether a contact has a phone in any spelling.
 func reachedBy(s contact.State, key string) bool { return s.PhoneKey == key || s.SenderKey(key) != "" }
 

@@ -18,54 +18,58 @@ import (
 func (f *Messages) SendTo(
 	ctx context.Context, req commands.Request, id int64, b message.ToContact, admit func(channel int64) error,
 ) (out commands.Outcome[message.State], err error) {
-	if out, done, err := f.again(ctx, req); done || err != nil {
-		return out, err
+	before, done, err := f.again(ctx, req)
+	if done || err != nil {
+		return before, err
 	}
-	to, err := commands.Load(ctx, f.Commands.Fresh(), contact.Kind, strconv.FormatInt(id, 10))
-	if err != nil {
-		return out, err
-	}
-	if to.Workspace == req.Workspace && to.State.Into != 0 {
-		return out, contact.MergedError(to.State.Into)
-	}
-	if to.Workspace != req.Workspace || to.State.Status == "" {
-		return out, contact.ErrNotFound
-	}
-	d, wrong := b.Draft()
-	of, err := f.channel(ctx, req, b.ChannelID)
-	if errors.Is(err, channel.ErrNotFound) {
-		err = fault.Fields(fault.Field{Field: "channelId", Message: channel.ErrNotFound.Detail})
-	}
-	if err := fault.Join(wrong, err); err != nil {
-		return out, err
-	}
-	who, err := commands.Reveal(ctx, f.Commands, to.State)
-	if err != nil {
-		return out, err
-	}
-	if d.To = reach(who, of.State.Type, d.Channel); d.To == "" {
-		return out, fault.Fields(fault.Field{Field: "channelId", Message: "The channel does not reach the contact"})
-	}
-	var filled *network.Filled
-	if d.Template != 0 {
-		if filled, d.Text, err = f.fill(ctx, req, d, b.TemplateParams, who); err != nil {
-			return out, err
-		}
-	}
-	if d.Picture == nil {
-		return f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: id}, filled, admit)
-	}
-	earlier := out.State
-	if d.Image, err = f.keepPicture(ctx, earlier, id, d.Picture); err != nil {
-		return out, err
-	}
-	out, err = f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: id}, nil, admit)
-	if (out.ID == "" || out.Replayed) && earlier.File == "" { // no message refers to the picture
-		if err := f.Files.Delete(context.WithoutCancel(ctx), d.Picture.Key); err != nil {
+	out, err = f.deliver(ctx, req, before, func(ctx context.Context, tx *commands.Tx) (sending, error) {
+		return f.compose(ctx, tx, id, b, before.State)
+	}, admit)
+	if p := b.Picture; p != nil && p.Key != "" && (out.ID == "" || out.Replayed) && before.State.File == "" { // no message refers to it
+		if err := f.Files.Delete(context.WithoutCancel(ctx), p.Key); err != nil {
 			f.Log.Warn("removing an unsent picture failed", "error", err)
 		}
 	}
 	return out, err
+}
+
+// compose decides on a message to a contact. earlier is the message of an earlier request with the same key.
+func (f *Messages) compose(ctx context.Context, tx *commands.Tx, id int64, b message.ToContact, earlier message.State) (s sending, err error) {
+	to, err := commands.Load(ctx, tx, contact.Kind, strconv.FormatInt(id, 10))
+	if err != nil {
+		return s, err
+	}
+	if to.Workspace == tx.Workspace() && to.State.Into != 0 {
+		return s, contact.MergedError(to.State.Into)
+	}
+	if to.Workspace != tx.Workspace() || to.State.Status == "" {
+		return s, contact.ErrNotFound
+	}
+	d, wrong := b.Draft()
+	s.of, err = sender(ctx, tx, b.ChannelID)
+	if errors.Is(err, channel.ErrNotFound) {
+		err = fault.Fields(fault.Field{Field: "channelId", Message: channel.ErrNotFound.Detail})
+	}
+	if err := fault.Join(wrong, err); err != nil {
+		return s, err
+	}
+	who, err := commands.Reveal(ctx, f.Commands, to.State)
+	if err != nil {
+		return s, err
+	}
+	if d.To = reach(who, s.of.State.Type, d.Channel); d.To == "" {
+		return s, fault.Fields(fault.Field{Field: "channelId", Message: "The channel does not reach the contact"})
+	}
+	if d.Template != 0 {
+		if s.filled, d.Text, err = fill(ctx, tx, d, b.TemplateParams, who); err != nil {
+			return s, err
+		}
+	}
+	if d.Picture != nil {
+		d.Image, err = commands.Once(tx, "picture", func() (string, error) { return f.keepPicture(ctx, earlier, id, d.Picture) })
+	}
+	s.Queue = message.Queue{Draft: d, Contact: id}
+	return s, err
 }
 
 // reach returns the contact's address on a channel, or "".
@@ -89,13 +93,12 @@ func shown(text *string) string {
 }
 
 // fill returns a template of the channel with its values, and the text for the contact.
-func (f *Messages) fill(ctx context.Context, req commands.Request, d message.Draft, given template.Values,
-	who contact.State) (*network.Filled, string, error) {
-	l, err := commands.Load(ctx, f.Commands.Fresh(), template.Kind, strconv.FormatInt(d.Template, 10))
+func fill(ctx context.Context, tx *commands.Tx, d message.Draft, given template.Values, who contact.State) (*network.Filled, string, error) {
+	l, err := commands.Load(ctx, tx, template.Kind, strconv.FormatInt(d.Template, 10))
 	if err != nil {
 		return nil, "", err
 	}
-	if l.Workspace != req.Workspace || l.State.Channel != d.Channel {
+	if l.Workspace != tx.Workspace() || l.State.Channel != d.Channel {
 		return nil, "", fault.Fields(fault.Field{Field: "templateId", Message: template.ErrNotFound.Detail})
 	}
 	if !l.State.Sendable() {

@@ -1,14 +1,100 @@
 package messaginghttp_test
 
 import (
+	"context"
 	"encoding/json"
+	"strconv"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands"
 	"bahi/commands/messagingcmd"
 	"bahi/domain/event"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/internal/test/apitest"
 )
+
+// sends is a network that records the phones to which it sends.
+type sends struct {
+	messagingcmd.Networks
+	to []string
+}
+
+// Send implements [messagingcmd.Networks].
+func (n *sends) Send(ctx context.Context, a network.Account, m network.Message) (string, error) {
+	n.to = append(n.to, m.To)
+	return n.Networks.Send(ctx, a, m)
+}
+
+// A message is decided again if what the decision read changes before the append. The rate limit counts it once.
+func TestAMessageIsSentAsItsContactAndChannelAreThen(t *testing.T) {
+	t.Parallel()
+	for name, what := range map[string]struct {
+		changes func(c *apitest.Client, who, on int64)
+		toPhone bool // the message is to a phone, not to a contact
+		to      []string
+		want    error
+	}{
+		"nothing": {
+			changes: func(*apitest.Client, int64, int64) {},
+			to:      []string{"919812345678"},
+		},
+		"another phone": {
+			changes: func(c *apitest.Client, who, _ int64) { c.PATCH(at(who), `{"phone":"9812345670"}`).Status(200) },
+			to:      []string{"919812345670"},
+		},
+		"the contact is deleted": {
+			changes: func(c *apitest.Client, who, _ int64) { c.DELETE(at(who)).Status(204) },
+			want:    contact.ErrNotFound,
+		},
+		"the phone's contact is deleted": {
+			changes: func(c *apitest.Client, who, _ int64) { c.DELETE(at(who)).Status(204) },
+			toPhone: true,
+			want:    (&network.Failure{Reason: network.WindowClosed}).Fault(),
+		},
+		"the channel is deleted": {
+			changes: func(c *apitest.Client, _, on int64) {
+				c.DELETE("/api/channels/" + strconv.FormatInt(on, 10)).Status(204)
+			},
+			toPhone: true,
+			want:    channel.ErrNotFound,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, c, sales := openSales(t)
+			asha := made(t, c, `{"name":"Asha","phone":"9812345678"}`)
+			heard(t, o, sales.ID, "919812345678", "w1", time.Now())
+			messages, channels := *o.Sys.Messages, *o.Sys.Messages.Channels
+			net := &sends{Networks: channels.Networks}
+			channels.Networks, messages.Channels = net, &channels
+			messages.Sandboxed = func(network.Account) bool { return false }
+			admitted := 0
+			admit := func(int64) error {
+				if admitted++; admitted == 1 {
+					what.changes(c, asha.ID, sales.ID)
+				}
+				return nil
+			}
+			req := commands.Request{Workspace: uuid.MustParse(o.Home)}
+			var err error
+			if what.toPhone {
+				_, err = messages.Send(t.Context(), req, message.Draft{Channel: sales.ID, To: "919812345678", Text: "Hello"}, admit)
+			} else {
+				_, err = messages.SendTo(t.Context(), req, asha.ID, message.ToContact{ChannelID: sales.ID, Text: "Hello"}, admit)
+			}
+			require.ErrorIs(t, err, what.want)
+			require.Equal(t, what.to, net.to)
+			require.Equal(t, 1, admitted)
+		})
+	}
+}
 
 // A message and its consequences are one append: the contact, its unique values, consent, a merge.
 func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
