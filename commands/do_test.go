@@ -183,6 +183,28 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	require.Empty(t, n.stream(t, "thing-3"), "all are decided before any is written")
 }
 
+// What a caller has read from a table is checked by the append.
+func TestCommandsThatAreHandledTogetherCheckWhatTheCallerRead(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	n, other := all[0], all[1]
+	for _, id := range []string{"read", "moves", "there"} {
+		n.make(t, id, "a")
+	}
+	reads := n.Reads()
+	_, err := Handle(t.Context(), other.Handler, as(t), things, "moves", nameThing{Name: "b"})
+	require.NoError(t, err)
+	begins := func(id string, reads Reads) StreamCommand[thing] {
+		return StreamCommand[thing]{Loaded: Loaded[thing]{Revision: -1}, ID: id, Command: makeThing{Name: "b"}, Reads: reads}
+	}
+	done, err := HandleEach(t.Context(), n.Handler, as(t), things, []StreamCommand[thing]{
+		begins("1", reads.And("thing-read", 0)), begins("2", reads.And("thing-read", 0).And("thing-moves", 0)),
+		begins("3", reads.And("thing-read", 0).And("thing-moves", 1)), begins("there", reads.And("thing-read", 0)),
+	})
+	require.NoError(t, err)
+	require.Equal(t, []bool{true, false, true, false}, []bool{done[0].Changed, done[1].Changed, done[2].Changed, done[3].Changed})
+}
+
 // walk is an aggregate that remembers the positions of its steps.
 type walk []event.Position
 

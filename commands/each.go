@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -14,11 +15,27 @@ type StreamCommand[S any] struct {
 
 	ID      string
 	Command event.Command[S]
+	Reads   Reads // other records that the caller has read
 }
 
-// Begins returns a command that creates a stream.
+// Begins returns a command that creates a stream. The caller need not have read the stream.
 func Begins[S any](id string, c event.Command[S]) StreamCommand[S] {
 	return StreamCommand[S]{Loaded: Loaded[S]{Revision: -1}, ID: id, Command: c}
+}
+
+// Reads are revisions of records that a caller has read, such as those of rows. The append checks them.
+type Reads struct {
+	asOf   known // newest event known to this process before the first read
+	checks []eventstore.Check
+}
+
+// Reads returns no revisions. The caller must not have begun to read the records.
+func (h *Handler) Reads() Reads { return Reads{asOf: h.cache.newest()} }
+
+// And returns the reads with a record's revision.
+func (r Reads) And(stream string, revision int64) Reads {
+	r.checks = append(slices.Clip(r.checks), eventstore.Check{Stream: stream, Expected: eventstore.Expected(revision)})
+	return r
 }
 
 // StreamResult is the outcome of one StreamCommand.
@@ -28,8 +45,8 @@ type StreamResult[S any] struct {
 	Changed bool // this call appended events; false: a conflict, or no events
 }
 
-// HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. If a stream has
-// changed meanwhile, HandleEach does not decide again, and the stream's Changed is false.
+// HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. If a stream or one
+// of the command's Reads has changed meanwhile, HandleEach does not decide again, and the stream's Changed is false.
 func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) ([]StreamResult[S],
 	error) {
 	done, txs := make([]StreamResult[S], len(all)), make([]*Tx, len(all))
@@ -39,6 +56,9 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 		txs[n] = newTx(h, req, kind.Category(), map[string]bool{}, map[string]any{})
 		txs[n].asOf = one.asOf
 		r := add(txs[n], kind, one.ID, one.Loaded)
+		if len(one.Reads.checks) > 0 {
+			txs[n].asOf, r.guess = one.Reads.asOf, one.Revision < 0
+		}
 		if err := r.decide(ctx, txs[n], one.Command); err != nil {
 			return nil, err
 		}
@@ -54,6 +74,7 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 		if err != nil {
 			return nil, err
 		}
+		t.Checks = append(t.Checks, all[n].Reads.checks...)
 		if tx.count > 0 {
 			appends, written = append(appends, t), append(written, n)
 		}

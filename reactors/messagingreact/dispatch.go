@@ -19,6 +19,8 @@ import (
 	"bahi/commands/messagingcmd"
 	"bahi/domain/actor"
 	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
 	"bahi/reactors"
@@ -71,6 +73,7 @@ type sending struct {
 	req       commands.Request
 	campaign  commands.Loaded[campaign.State]
 	line      messagingcmd.CampaignChannel
+	reads     commands.Reads // revisions of the campaign and its channel
 	pace      *rate.Limiter
 	budget    int64 // number of people to whom the network still allows messages; -1: unlimited
 	putOff    int   // number of throttles in a row
@@ -106,8 +109,7 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 		return false, err
 	}
 	for after := int64(0); ; {
-		l, err := commands.Load(ctx, s.Commands.Fresh(), campaign.Kind, s.id)
-		if err != nil || l.State.Status != campaign.Active || l.State.Run != s.campaign.State.Run {
+		if goOn, err := s.read(ctx); err != nil || !goOn {
 			return false, err
 		}
 		if s.putOff == 0 && !s.Commands.Now().Before(end) || ctx.Err() != nil { // wait out a throttle here: the next job would count from 0
@@ -130,12 +132,37 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 	}
 }
 
+// read reads the campaign and its channel again. It returns false if the campaign is no longer active, or the channel was deleted.
+func (s *sending) read(ctx context.Context) (goOn bool, err error) {
+	s.reads = s.Commands.Reads()
+	l, err := commands.Load(ctx, s.Commands.Fresh(), campaign.Kind, s.id)
+	if err != nil || l.State.Status != campaign.Active || l.State.Run != s.campaign.State.Run {
+		return false, err
+	}
+	id := strconv.FormatInt(s.line.Account.Channel, 10)
+	of, err := commands.Load(ctx, s.Commands.Fresh(), channel.Kind, id)
+	if err != nil {
+		return false, err
+	}
+	if of.State.Type == "" {
+		return false, s.lost(ctx)
+	}
+	s.reads = s.reads.And(campaign.Kind.Stream(s.id), l.Revision).And(channel.Kind.Stream(id), of.Revision)
+	return true, nil
+}
+
+// lost ends the campaign of a deleted channel.
+func (s *sending) lost(ctx context.Context) error {
+	_, err := commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id,
+		campaign.Advance{Run: s.campaign.State.Run, Fail: messagingcmd.ErrNoChannel.Error()})
+	return err
+}
+
 // open loads the channel and its limits. If they forbid sending, it pauses or ends the campaign and returns false.
 func (s *sending) open(ctx context.Context) (ready bool, err error) {
 	s.line, err = s.Line(ctx, s.req.Workspace, s.campaign.State.Plan)
 	if errors.Is(err, messagingcmd.ErrNoChannel) {
-		_, err := commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: s.campaign.State.Run, Fail: err.Error()})
-		return false, err
+		return false, s.lost(ctx)
 	}
 	if gone, is := errors.AsType[messagingcmd.UnsendableError](err); is {
 		return false, s.halt(ctx, gone.Error(), nil, true)
@@ -352,7 +379,8 @@ func (s *sending) wait(ctx context.Context, stop *network.Failure) {
 	}
 }
 
-// claim records that messages are about to be sent. It returns those that no other process has claimed.
+// claim records that messages are about to be sent. It returns those that no other process has claimed. It leaves out those whose contact,
+// campaign or channel has changed meanwhile.
 func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]letter, error) {
 	contacts := make([]int64, len(work))
 	for i, w := range work {
@@ -395,6 +423,9 @@ func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]
 		default:
 			ones[i] = commands.Begins(id, message.Queue{Contact: w.Contact,
 				Draft: message.Draft{Channel: s.line.Account.Channel, To: p.Phone, Text: text, Template: step.TemplateID}})
+		}
+		if ones[i].Reads = s.reads; p.ID != 0 {
+			ones[i].Reads = s.reads.And(contact.Kind.Stream(strconv.FormatInt(p.ID, 10)), p.Revision)
 		}
 	}
 	done, err := commands.HandleEach(ctx, s.Commands, s.req, message.Kind, ones)

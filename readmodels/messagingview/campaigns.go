@@ -220,12 +220,13 @@ type Person struct {
 	ID          int64
 	Name, Phone string
 	OptIn       bool
+	Revision    int64
 }
 
 // Reachable reports whether a campaign may write to the contact.
 func (p Person) Reachable() bool { return p.OptIn && p.Phone != "" }
 
-const persons = `select id, coalesce(name, ''), coalesce(phone, ''), opt_in from messaging_contacts.contact
+const persons = `select id, coalesce(name, ''), coalesce(phone, ''), opt_in, revision from messaging_contacts.contact
 	where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id
 		and list_id = $2))`
 
