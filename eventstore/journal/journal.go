@@ -248,13 +248,11 @@ func (j *Journal) At(ctx context.Context, position event.Position) (e Entry, fou
 
 // Whole returns ErrCut if the journal lacks its first event.
 func (j *Journal) Whole(ctx context.Context) error {
-	first, err := j.read(ctx, 0, 1)
-	if err == nil && len(first) == 0 {
-		var found bool
-		if _, found, err = j.Last(ctx); err == nil && found {
-			err = ErrCut
-		}
-	} else if err == nil && first[0].Revision != 0 {
+	if _, found, err := j.At(ctx, 1); err != nil || found {
+		return err
+	}
+	_, found, err := j.Last(ctx)
+	if err == nil && found {
 		err = ErrCut
 	}
 	return err
