@@ -107,7 +107,12 @@ func InvitationToken(workspace uuid.UUID, mailed string) string {
 // spends the token, so a retry is recognised by its key.
 func (a *Accounts) Accept(ctx context.Context, req commands.Request, token string, id uuid.UUID) (in uuid.UUID,
 	out commands.Outcome[workspace.State], err error) {
-	if _, _, err = a.Earlier(ctx, req, id); err != nil { // the key was used with another token
+	s, err := a.Load(ctx, id)
+	if err != nil {
+		return in, out, err
+	}
+	own := keyed(req, id, s.Workspace)                                                          // whichever workspace its token names
+	if _, _, err = commands.PreviousOutcome(ctx, a.Commands, own, workspace.Kind); err != nil { // the key was used with another token
 		return in, out, err
 	}
 	name, mailed, _ := strings.Cut(token, ".")
@@ -115,7 +120,7 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 		return in, out, credentials.Invitation.Refusal()
 	}
 	err = a.Credentials.Mailed.Use(ctx, credentials.Invitation, mailed, func(ctx context.Context, invitation uuid.UUID) error {
-		out, err = commands.Do(ctx, a.Commands, keyed(req, id, in), workspace.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		out, err = commands.Do(ctx, a.Commands, own, workspace.Kind, func(ctx context.Context, tx *commands.Tx) error {
 			inviter, err := a.inviter(ctx, tx, in, invitation)
 			if err != nil {
 				return err
@@ -125,7 +130,7 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 				return err
 			}
 			join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, EmailKey: l.State.ProvenEmail(), Now: a.Now()}
-			_, err = commands.Decide(ctx, tx, workspace.Kind, in.String(), join)
+			_, err = commands.Decide(ctx, tx.In(in), workspace.Kind, in.String(), join)
 			return err
 		})
 		if errors.Is(err, workspace.ErrAnothers) { // the workspace's owner gets a mail, see reactors/accessreact
@@ -136,28 +141,12 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 		return err
 	})
 	if errors.Is(err, credentials.Invitation.Refusal()) { // an earlier attempt of this request may have spent the token
-		earlier, done, lookErr := commands.PreviousOutcome(ctx, a.Commands, keyed(req, id, in), workspace.Kind)
+		earlier, done, lookErr := commands.PreviousOutcome(ctx, a.Commands, own, workspace.Kind)
 		if done || lookErr != nil {
 			out, err = earlier, lookErr
 		}
 	}
-	if err == nil {
-		err = a.keepKey(ctx, req, id)
-	}
 	return in, out, err
-}
-
-// keepKey records the use of the request's key in the user's own workspace. A later request with the key searches there, whichever
-// workspace its token names.
-func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UUID) error {
-	if req.Key == "" {
-		return nil
-	}
-	s, err := a.Load(ctx, id)
-	if err == nil {
-		_, err = a.decide(ctx, req, id, s, user.Edit{})
-	}
-	return err
 }
 
 // inviter returns the actor who sent an invitation, or the zero Actor if there is no such invitation. The actor has the current permissions
