@@ -19,7 +19,7 @@ type Posted struct {
 
 // PostRows posts rows to an account, all or none.
 func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, rows []book.RowInput) (Posted, error) {
-	c := book.PostRows{Ledger: l, Account: account, Today: b.Today(), Rows: rows}
+	c := book.PostRows{Ledger: l, Account: account, Today: b.Today(), Rows: rows, Reason: req.Reason}
 	return postTogether(ctx, req, b, l, len(rows), func(ctx context.Context, tx *commands.Tx) ([]book.Row, error) {
 		s, err := standingOf(ctx, tx, l, account, req.Workspace)
 		if err != nil {

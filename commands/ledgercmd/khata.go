@@ -292,7 +292,7 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 		if _, err := submit.Decide(now.State); err != nil {
 			return err
 		}
-		c := khata.PostRows{Today: b.Today(), Rows: rows}
+		c := khata.PostRows{Today: b.Today(), Rows: rows, Reason: req.Reason}
 		if err := standings(ctx, tx, req.Workspace, &c); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 		if err != nil {
 			return nil, err
 		}
-		added, err := book.ReverseRows{Date: c.Date, Today: b.Today(), Rows: rows}.Decide(s)
+		added, err := book.ReverseRows{Date: c.Date, Today: b.Today(), Rows: rows, Reason: req.Reason}.Decide(s)
 		if err != nil {
 			return nil, missing(l, err)
 		}

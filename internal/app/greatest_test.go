@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ func TestTheGreatestRequestsAreStoredOrRefused(t *testing.T) {
 	with.Outside.AllowedPhones = []string{"+91 98123 45678"}
 	o := apptest.StartAs(t, with)
 	t.Run("rows", func(t *testing.T) { storesTheGreatestBulk(t, o) })
+	t.Run("reasons", func(t *testing.T) { judgesDryRunsBySize(t, o) })
 	t.Run("draft", func(t *testing.T) { storesTheGreatestDraft(t, o) })
 	t.Run("chat", func(t *testing.T) { storesTheGreatestChatMessage(t, o) })
 }
@@ -74,6 +77,32 @@ func storesTheGreatestBulk(t *testing.T, o *apptest.Server) {
 		}
 	}
 	require.Equal(t, "1000", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
+}
+
+// judgesDryRunsBySize posts and reverses as many rows as a dry run accepts. The signs of their reason take six bytes each in JSON.
+func judgesDryRunsBySize(t *testing.T, o *apptest.Server) {
+	t.Helper()
+	clerk := o.Clerk(o.Home).With("Bahi-Reason", url.PathEscape(strings.Repeat("<", 500)))
+	path := apptest.Ledger(apptest.Open(clerk, "HDFC"), "/rows")
+	const large = "more than 4,000,000 bytes together: send fewer at once"
+	greatest := func(path string, body func(n int) string) {
+		first := sort.Search(1001, func(n int) bool {
+			return n > 0 && clerk.With("Bahi-Dry-Run", "true").POST(path, body(n)).Response.StatusCode == http.StatusUnprocessableEntity
+		})
+		require.Less(t, first, 1001)
+		clerk.POST(path, body(first)).Problem(422, "Validation error", "rows", large)
+		clerk.With("Idempotency-Key", "greatest").POST(path, body(first-1)).Status(201)
+	}
+	described := func(length int) string {
+		row := fmt.Sprintf(`{"date":"2025-03-01","in_entries":[{"amount":1,"description":%q}]}`, strings.Repeat("m", length))
+		return apptest.Bulk(slices.Repeat([]string{row}, 1000)...)
+	}
+	greatest(path, func(n int) string { return described(n / 2) })
+	var rows []string
+	for _, row := range apptest.Posted(clerk.With("Bahi-Reason", "x").POST(path, described(1)).Status(201)) {
+		rows = append(rows, strconv.FormatInt(row.ID, 10))
+	}
+	greatest(path+"/reverse", func(n int) string { return `{"rows":[` + strings.Join(rows[:n], ",") + `]}` })
 }
 
 // callGateway sends a message to an endpoint as the gateway does, and then one that is too long. It waits for both results.

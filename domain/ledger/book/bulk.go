@@ -24,6 +24,7 @@ type PostRows struct {
 	Account int64
 	Today   unit.Date
 	Rows    []RowInput
+	Reason  string // of the request
 }
 
 // Decide returns the rows. If any row has a fault, it refuses all rows and lists all faults.
@@ -45,7 +46,7 @@ func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("rows[%d].%s", i, f.Field), Message: f.Message})
 		}
 		rows[i] = row
-		bytes += row.Bytes()
+		bytes += row.Bytes(c.Reason)
 	}
 	switch {
 	case len(wrong) > 0:

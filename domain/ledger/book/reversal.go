@@ -91,9 +91,10 @@ func (c ReverseRow) Decide(r Row) ([]event.Event[Row], error) {
 // ReverseRows posts the reversals of rows. Their date is Date; nil: today, or the latest date of the rows if that is
 // later.
 type ReverseRows struct {
-	Date  *unit.Date
-	Today unit.Date
-	Rows  []LedgerRow
+	Date   *unit.Date
+	Today  unit.Date
+	Rows   []LedgerRow
+	Reason string // of the request
 }
 
 // Decide returns the new rows. It refuses a date after tomorrow and a date before that of a row.
@@ -119,7 +120,10 @@ func (c ReverseRows) Decide(s PostingContext) ([]RowAdded, error) {
 			return nil, fmt.Errorf("mirror row %d: %w", row.ID, err)
 		}
 		added[i] = RowAdded{Account: row.Account, Date: date, In: in, Out: out, Reverses: row.ID}
-		bytes += added[i].Bytes()
+		bytes += added[i].Bytes(c.Reason) + bytesBeside(c.Reason) // the reversed row has an event too
+		if row.PairedWith != 0 {
+			bytes += bytesBeside(c.Reason)
+		}
 	}
 	if bytes > MaxBytes {
 		return nil, errTooLarge

@@ -1,6 +1,8 @@
 package book
 
 import (
+	"encoding/json"
+
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/unit"
@@ -128,24 +130,33 @@ func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field)
 	if len(entries) == 0 && r.In.IsZero() && r.Out.IsZero() {
 		wrong = append(wrong, fault.Field{Field: "in_entries", Message: "at least one entry is needed, on either side"})
 	}
-	if len(r.In.text)+len(r.Out.text)+len(r.Warnings)+metaBytes > maxBytes {
+	if len(r.In.text)+len(r.Out.text)+len(r.Warnings)+metaBytes+longestReason > maxBytes {
 		wrong = append(wrong, fault.Field{Field: "in_entries", Message: "both sides together have more than 1,000,000 bytes"})
 	}
 	return append(wrong, entries...)
 }
 
-// An event has at most 1,000,000 bytes (CONTRACT.md L10). metaBytes of them are for what is not entries or warnings: the reason has up to
-// 500 characters of four bytes.
+// An event has at most 1,000,000 bytes (CONTRACT.md L10). metaBytes of them are for what is not entries, warnings or the reason. The reason
+// has up to 500 characters. Of those, JSON escapes some, such as <, in six bytes.
 const (
-	metaBytes = 2_700
-	maxBytes  = 1_000_000
+	metaBytes     = 700
+	longestReason = 3_000
+	maxBytes      = 1_000_000
 )
+
+// bytesBeside returns how many bytes of an event are at most for what is not entries or warnings.
+func bytesBeside(reason string) int {
+	text, _ := json.Marshal(reason) //nolint:errchkjson // a string
+	return metaBytes + len(text)
+}
 
 // MaxBytes is the limit of the sum of [RowAdded.Bytes] over the rows of one transaction (CONTRACT.md R18).
 const MaxBytes = 4_000_000
 
-// Bytes returns how many bytes of a transaction the event takes at most.
-func (e RowAdded) Bytes() int { return len(e.In.text) + len(e.Out.text) + len(e.Warnings) + metaBytes }
+// Bytes returns how many bytes of a transaction with a reason the event takes at most.
+func (e RowAdded) Bytes(reason string) int {
+	return len(e.In.text) + len(e.Out.text) + len(e.Warnings) + bytesBeside(reason)
+}
 
 // errTooLarge reports rows that do not fit into one transaction.
 var errTooLarge = fault.Wrong("rows", "more than 4,000,000 bytes together: send fewer at once")

@@ -59,6 +59,7 @@ type PostRows struct {
 	Rows          []Asked
 	Closed        func(ledger *book.Ledger, account int64) bool
 	LockedThrough *unit.Date
+	Reason        string // of the request
 }
 
 // Arrange sorts rows so that those of an account are adjacent.
@@ -88,7 +89,7 @@ func (c PostRows) Decide() ([]Row, error) {
 			locked = append(locked, fault.Field{Field: asked.Place("date"), Message: fmt.Sprintf("Books are locked through %s", *c.LockedThrough)})
 		}
 		rows[i] = row
-		bytes += row.Bytes()
+		bytes += row.Bytes(c.Reason)
 	}
 	switch {
 	case len(wrong) > 0:
