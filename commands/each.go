@@ -45,8 +45,8 @@ type StreamResult[S any] struct {
 	Changed bool // this call appended events; false: a conflict, or no events
 }
 
-// HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. If a stream or one
-// of the command's Reads has changed meanwhile, HandleEach does not decide again, and the stream's Changed is false.
+// HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. If a stream or
+// one of the command's Reads has changed meanwhile, HandleEach does not decide again, and the stream's Changed is false.
 func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) ([]StreamResult[S],
 	error) {
 	done, txs := make([]StreamResult[S], len(all)), make([]*Tx, len(all))

@@ -34,7 +34,9 @@ func (f *Messages) SendTo(
 }
 
 // compose decides on a message to a contact. earlier is the message of an earlier request with the same key.
-func (f *Messages) compose(ctx context.Context, tx *commands.Tx, id int64, b message.ToContact, earlier message.State) (s sending, err error) {
+func (f *Messages) compose(
+	ctx context.Context, tx *commands.Tx, id int64, b message.ToContact, earlier message.State,
+) (s sending, err error) {
 	to, err := commands.Load(ctx, tx, contact.Kind, strconv.FormatInt(id, 10))
 	if err != nil {
 		return s, err
@@ -93,7 +95,9 @@ func shown(text *string) string {
 }
 
 // fill returns a template of the channel with its values, and the text for the contact.
-func fill(ctx context.Context, tx *commands.Tx, d message.Draft, given template.Values, who contact.State) (*network.Filled, string, error) {
+func fill(
+	ctx context.Context, tx *commands.Tx, d message.Draft, given template.Values, who contact.State,
+) (*network.Filled, string, error) {
 	l, err := commands.Load(ctx, tx, template.Kind, strconv.FormatInt(d.Template, 10))
 	if err != nil {
 		return nil, "", err

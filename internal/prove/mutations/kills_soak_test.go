@@ -89,8 +89,9 @@ func isDense(t *testing.T, database, step string) {
 	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it has only read
 	var dense, whole bool
 	require.NoError(t, conn.QueryRow(t.Context(), `
-		select count(*) = max(position) and min(position) = 1, bool_and(coalesce((meta->>'more')::int, 0) = 0 or follows = (meta->>'more')::int - 1)
-		from (select position, meta, lead(coalesce((meta->>'more')::int, 0)) over (order by position) follows from log.event) e`).
+		select count(*) = max(position) and min(position) = 1, bool_and(more = 0 or follows = more - 1)
+		from (select position, more, lead(more) over (order by position) follows
+			from (select position, coalesce((meta->>'more')::int, 0) more from log.event) e) e`).
 		Scan(&dense, &whole))
 	require.True(t, dense, step)
 	require.True(t, whole, step)
