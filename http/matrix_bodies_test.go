@@ -21,9 +21,6 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// tooLong is more than any body that is no file may have.
-var tooLong = strings.Repeat(" ", 5<<20)
-
 func (s shop) aBodyWithUnknownFieldsOrOfAnySizeIsRefused(t *testing.T, requests map[string]request) {
 	t.Helper()
 	before, refused := s.Head(), asked{}
@@ -32,7 +29,7 @@ func (s shop) aBodyWithUnknownFieldsOrOfAnySizeIsRefused(t *testing.T, requests 
 		if len(s.samples[op.ID].Body) == 0 || !strings.HasPrefix(r.body, "{") {
 			continue
 		}
-		a := refused.note(r.with(r.body + tooLong).ask(s.may(op)))
+		a := refused.note(r.with(r.body + strings.Repeat(" ", int(op.MaxBody))).ask(s.may(op)))
 		require.Equal(t, http.StatusRequestEntityTooLarge, a.Response.StatusCode, "%s: %s", op.ID, a.Text)
 		require.True(t, op.StrictBody || op.Area != actor.Ledger, "%s must refuse unknown fields (CONTRACT.md 0.3)", op.ID)
 		if !op.StrictBody {
@@ -83,12 +80,9 @@ func (s shop) aFileAboveTheLimitIsRefused(t *testing.T, requests map[string]requ
 			continue
 		}
 		limit := fmt.Sprintf("The file is too large: at most %d MB", op.MaxBody>>20)
-		for _, kind := range []string{"image/png", "application/pdf", "text/csv",
-			"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"} {
-			form, contentType := apptest.Form(t, kind, make([]byte, op.MaxBody+1))
-			r.contentType = contentType
-			refused.note(r.with(string(form)).ask(s.may(op))).Problem(http.StatusRequestEntityTooLarge, limit)
-		}
+		form, contentType := apptest.Form(t, "image/png", make([]byte, op.MaxBody+1))
+		r.contentType = contentType
+		refused.note(r.with(string(form)).ask(s.may(op))).Problem(http.StatusRequestEntityTooLarge, limit)
 	}
 	require.Empty(t, refused.wrote(t, s, before))
 }

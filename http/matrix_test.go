@@ -3,7 +3,6 @@ package http_test
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -58,26 +56,6 @@ func every(api.Op) bool { return true }
 func (s *shop) again(op api.Op) {
 	if slices.Contains(ofTheCallers, op.ID) {
 		s.asha.Client = s.Bearer(s.SignIn("asha@example.com", apptest.GoodPassword).Access)
-	}
-}
-
-// badKeys are headers with keys that open nothing, by what is wrong with them.
-func (s shop) badKeys(t *testing.T) map[string]string {
-	t.Helper()
-	known := s.Key(s.asha.Workspace, `{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}`).Key
-	id, secret, _ := strings.Cut(strings.TrimPrefix(known, "bahi_"), "_")
-	s.Bearer(known).GET("/banks").Status(200)
-	s.Anonymous().With("Authorization", "bearer "+known).GET("/banks").Status(200)
-	nobody := uuid.New()
-	return map[string]string{
-		"no header": "", "no key": "Bearer", "an empty key": "Bearer ", "no such key": "Bearer x",
-		"a password": "Basic " + base64.StdEncoding.EncodeToString([]byte("a:b")),
-		"no id":      "Bearer bahi_", "no id and secret": "Bearer bahi__", "no scheme": known, "no secret": "Bearer bahi_" + id,
-		"an empty secret":      "Bearer bahi_" + id + "_",
-		"more than the secret": "Bearer bahi_" + id + "_" + secret + "A", "less than the secret": "Bearer bahi_" + id + "_" + secret[1:],
-		"another's secret": "Bearer bahi_" + hex.EncodeToString(nobody[:]) + "_" + secret, "no prefix": "Bearer " + id + "_" + secret,
-		"an endless id": "Bearer bahi_" + strings.Repeat("f", 8000) + "_x", "more than the operator's": "Bearer " + apptest.OperatorKey + "x",
-		"less than the operator's": "Bearer " + apptest.OperatorKey[:len(apptest.OperatorKey)-1],
 	}
 }
 
@@ -164,9 +142,11 @@ func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 	slices.Sort(open)
 	require.Equal(t, forEverybody, open)
 	requests := s.things().requests(t, every)
-	headers := s.badKeys(t)
-	for what, token := range forgeries(t, s.Server, s.asha.SignedIn) {
-		headers["token "+what] = "Bearer " + token
+	known := s.Key(s.asha.Workspace, `{"ledger":"read"}`).Key
+	s.Anonymous().With("Authorization", "bearer "+known).GET("/banks").Status(200)
+	headers := map[string]string{
+		"no header": "", "no key": "Bearer", "a password": "Basic " + base64.StdEncoding.EncodeToString([]byte("a:b")), "no scheme": known,
+		"another secret": "Bearer " + known[:len(known)-1], "an expired token": "Bearer " + s.Expired(s.asha.Access),
 	}
 	before, refused, listed := s.Head(), asked{}, listedAnswers(t)
 	for what, header := range headers {
@@ -362,12 +342,8 @@ func (s shop) aBodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T, requests m
 		if len(s.samples[op.ID].Body) == 0 {
 			continue
 		}
-		for _, body := range []string{"{", "nonsense", `{"a":}`, "\xff", r.body + "}"} {
-			require.Equal(t, 400, refused.note(r.with(body).ask(s.may(op))).Response.StatusCode, "%s: %q", op.ID, body)
-		}
-		for _, body := range []string{"[]", `"a"`, "7"} {
-			refused.note(r.with(body).ask(s.may(op))).Problem(faulty(op), "Validation error")
-		}
+		require.Equal(t, 400, refused.note(r.with("{").ask(s.may(op))).Response.StatusCode, op.ID)
+		refused.note(r.with("[]").ask(s.may(op))).Problem(faulty(op), "Validation error")
 		var good map[string]any
 		require.NoError(t, json.Unmarshal([]byte(r.body), &good))
 		for field := range good {
