@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -78,94 +79,20 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 	o.Bearer(in.Access).GET("/banks").Status(200).Body(`[]`)
 }
 
-func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
+func TestAResetDoesNotRevealWhoIsRegistered(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	stranger := o.Anonymous()
-	const email, badVerification, badReset = "asha@example.com", "Invalid or expired verification token", "Invalid or expired reset token"
-	stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Status(201)
-	_, verification := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 1))
-	verify := func(token string) map[string]string { return map[string]string{"token": token} }
-	confirm := func(token, password string) map[string]string {
-		return map[string]string{"token": token, "new_password": password}
+	o.Person("asha@example.com")
+	request := func(email string) *apitest.Answer {
+		return o.Anonymous().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": email}).Status(200)
 	}
-	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(verification, "jadau and polki")).Problem(400, badReset)
-	stranger.POST(apptest.Auth+"/verify-email", verify(verification)).Status(200)
-	stranger.POST(apptest.Auth+"/verify-email", verify(verification)).Problem(400, badVerification)
-
-	in := o.SignIn(email, apptest.GoodPassword)
-	known := stranger.POST(apptest.Auth+"/password-reset/request", map[string]string{"email": "Asha@example.com "}).Status(200)
-	unknown := stranger.POST(apptest.Auth+"/password-reset/request", map[string]string{"email": "nobody@example.com"}).Status(200)
+	known, unknown := request("Asha@example.com "), request("nobody@example.com")
 	require.Equal(t, known.Text, unknown.Text)
 	require.Equal(t, known.Header("Bahi-Position"), unknown.Header("Bahi-Position"))
 	require.Equal(t, "message", fieldsOf(t, known))
-	page, reset := apptest.Link(t, o.Mailed(email, apptest.ResetSubject, 1))
+	page, _ := apptest.Link(t, o.Mailed("asha@example.com", apptest.ResetSubject, 1))
 	require.Equal(t, app.OwnAddress+"/auth/reset-password", page)
-
-	stranger.POST(apptest.Auth+"/verify-email", verify(reset)).Problem(400, badVerification)
-	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni")).Problem(422, "Validation error", "new_password",
-		"at least 8 characters are needed")
-	o.Bearer(in.Access).GET("/banks").Status(200)
-	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and polki")).Status(200) // a refusal did not spend it
-	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and pearls")).Problem(400, badReset)
-	o.Bearer(in.Access).GET("/banks").Problem(401, "Not authenticated") // G3: all sessions end
-	stranger.POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": in.Refresh}).Problem(401, "Invalid or expired refresh token")
-	o.SignIn(email, "jadau and polki")
 	require.Empty(t, o.Mails("nobody@example.com", apptest.ResetSubject))
-}
-
-func TestRefreshTokenWorksOnce(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	stranger := o.Anonymous()
-	asha := o.Person(o.Address("asha"))
-	const refused = "Invalid or expired refresh token"
-	refresh := func(token string) map[string]string { return map[string]string{"refresh_token": token} }
-	a := stranger.POST(apptest.Auth+"/refresh", refresh(asha.Refresh)).Status(200)
-	require.Equal(t, "no-store", a.Header("Cache-Control"))
-	require.Empty(t, a.Header("Set-Cookie"), "a token in the body sets no cookie")
-	var next apptest.Tokens
-	a.JSON(&next)
-	require.Equal(t, "bearer", next.Type)
-	o.Bearer(next.Access).GET("/banks").Status(200)
-	asha.GET("/banks").Status(200) // the access token lives until its own end
-
-	other := o.SignIn(o.Address("asha"), apptest.GoodPassword)
-	for _, body := range []any{refresh(""), refresh(next.Access), refresh(o.Expired(next.Refresh)), refresh(apptest.OperatorKey), nil, `{}`} {
-		a := stranger.POST(apptest.Auth+"/refresh", body).Problem(401, refused)
-		require.Empty(t, a.Header("Set-Cookie"))
-	}
-	a = stranger.With("Cookie", "bahi_refresh=x").POST(apptest.Auth+"/refresh", `{}`).Problem(401, refused)
-	require.Equal(t, "bahi_refresh=; Path=/api/v1/auth; Max-Age=0; HttpOnly; Secure; SameSite=Lax", a.Header("Set-Cookie"))
-	var third apptest.Tokens
-	stranger.POST(apptest.Auth+"/refresh", refresh(next.Refresh)).Status(200).JSON(&third) // none of the refusals ended the session
-
-	// A token used twice may be stolen (G2): its family of sessions ends, and no other.
-	stranger.POST(apptest.Auth+"/refresh", refresh(asha.Refresh)).Problem(401, refused)
-	stranger.POST(apptest.Auth+"/refresh", refresh(third.Refresh)).Problem(401, refused)
-	for _, token := range []string{asha.Access, next.Access, third.Access} {
-		o.Bearer(token).GET("/banks").Problem(401, "Not authenticated")
-	}
-	o.Bearer(other.Access).GET("/banks").Status(200)
-}
-
-func TestLogoutEndsTheSessionAtOnce(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	asha := o.Person(o.Address("asha"))
-	other := o.SignIn(o.Address("asha"), apptest.GoodPassword)
-	a := asha.POST(apptest.Auth+"/logout", nil).Status(200)
-	require.Equal(t, "message", fieldsOf(t, a))
-	cookie := apptest.Cookies(a.Response)["bahi_refresh"]
-	require.Empty(t, cookie.Value)
-	require.Negative(t, cookie.MaxAge)
-	require.Equal(t, "/api/v1/auth", cookie.Path)
-	asha.GET("/banks").Problem(401, "Not authenticated")
-	asha.POST(apptest.Auth+"/logout", nil).Problem(401, "Not authenticated")
-	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Problem(401,
-		"Invalid or expired refresh token")
-	o.Bearer(other.Access).POST(apptest.Auth+"/logout", `{"refresh_token":"what older clients send"}`).Status(200)
-	o.Operator().POST(apptest.Auth+"/logout", nil).Problem(403, "Only a user who signed in can do this")
 }
 
 func TestSigningInIgnoresIdempotencyKeys(t *testing.T) {

@@ -1,7 +1,6 @@
 package accesshttp_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -64,20 +63,4 @@ func kolkata(t *testing.T) *time.Location {
 	zone, err := time.LoadLocation("Asia/Kolkata")
 	require.NoError(t, err)
 	return zone
-}
-
-func TestDeletionWithoutAnAdministratorIsLogged(t *testing.T) {
-	t.Parallel()
-	data := t.TempDir()
-	cmd := apptest.Command(t, data, "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+apptest.Database(t))
-	p := apptest.Serve(t, cmd)
-	p.Ready()
-	asha := apptest.Visited(p, data).Person("asha@example.com")
-	require.NotContains(t, p.Text(), "BAHI_ADMIN_EMAIL")
-	asha.POST(apptest.Me+"/delete-request", nil).Status(200)
-	p.Until(func(said, _ string) bool {
-		return strings.Contains(said, `level=WARN msg="deletion requested, but BAHI_ADMIN_EMAIL names no administrator" user=`+
-			asha.User.ID)
-	})
 }

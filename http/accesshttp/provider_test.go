@@ -82,6 +82,7 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 		return o.Anonymous().With("Cookie", cookie.Name+"="+cookie.Value).POST(apptest.Auth+"/refresh", nil)
 	}
 	a = refresh(kept).Status(200)
+	require.Equal(t, "no-store", a.Header("Cache-Control"))
 	next := apptest.Cookies(a.Response)["bahi_refresh"]
 	secured(next)
 	require.NotEqual(t, kept.Value, next.Value)
@@ -91,7 +92,7 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 	a = o.Anonymous().With("Cookie", "bahi_refresh="+next.Value).POST(apptest.Auth+"/refresh", `{"refresh_token":"x"}`).Problem(401,
 		"Invalid or expired refresh token")
 	require.Empty(t, a.Header("Set-Cookie"), "the cookie was not refused")
-	a = o.Bearer(answered.Access).POST(apptest.Auth+"/logout", nil).Status(200)
+	a = o.Bearer(answered.Access).POST(apptest.Auth+"/logout", `{"refresh_token":"what older clients send"}`).Status(200)
 	require.Negative(t, apptest.Cookies(a.Response)["bahi_refresh"].MaxAge)
 	a = refresh(next).Problem(401, "Invalid or expired refresh token")
 	gone := apptest.Cookies(a.Response)["bahi_refresh"] // otherwise the browser would send it for days

@@ -148,7 +148,7 @@ func sumsOf(t *testing.T, s sample) running {
 // So the first page is there at once, and the memory for a statement does not grow with its rows.
 func TestAPageIsWrittenWhenItEnds(t *testing.T) {
 	t.Parallel()
-	const all = 20_000
+	const all = 3000
 	var out count
 	s := karigar(all)
 	whole, passes := s.whole(), 0
@@ -157,7 +157,7 @@ func TestAPageIsWrittenWhenItEnds(t *testing.T) {
 		passes++
 		done, before := 0, count(0)
 		return rows(func(r Row) error {
-			if done++; done%1000 == 0 {
+			if done++; done%500 == 0 {
 				require.Greater(t, out, before, "after %d rows", done)
 				before = out
 			}

@@ -2,6 +2,7 @@ package accessreact
 
 import (
 	"errors"
+	"log/slog"
 	"net/url"
 	"regexp"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
 	"bahi/eventstore"
+	"bahi/internal/test/logtest"
 	"bahi/reactors"
 )
 
@@ -110,6 +112,11 @@ func TestAdministratorsMailNamesNobody(t *testing.T) {
 	for _, personal := range []string{"asha", "rao", "example.org"} {
 		require.NotContains(t, strings.ToLower(sent[0].id+sent[0].subject+sent[0].text), personal)
 	}
+	said := &logtest.Buffer{}
+	r.mails.Admin, r.mails.Log = "", slog.New(slog.NewTextHandler(said, nil))
+	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
+	require.Contains(t, said.String(), `level=WARN msg="deletion requested, but BAHI_ADMIN_EMAIL names no administrator" user=`+id.String())
+	r.mails.Admin = "admin@bahi.example"
 	require.NoError(t, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id))
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
 	require.Empty(t, r.box.take(), "the request was withdrawn meanwhile")

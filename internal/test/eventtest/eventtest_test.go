@@ -70,21 +70,6 @@ var (
 	refusal = fault.Fields(fault.Field{Field: "name", Message: "must not be empty"})
 )
 
-func TestCasesThatHold(t *testing.T) {
-	t.Parallel()
-	given := eventtest.Given(t, kind, counted{}, placed{})
-	require.Equal(t, state{Count: 1, At: 2}, given.State())
-	require.Equal(t, state{Count: 2, At: 4}, given.And(counted{}, placed{}).State())
-	require.Equal(t, state{Count: 1, At: 2}, given.State(), "And changed the original")
-
-	given.Case("the decided events").When(to(counted{}, placed{})).Then(counted{}, placed{})
-	given.Case("nothing").When(to()).ThenNothing()
-	given.Case("an error").When(decide{err: errors.Join(errOwn)}).ThenFails(errOwn)
-	given.Case("a refusal").When(decide{err: refusal}).ThenFails(refusal)
-	email := event.NewPersonal("user-1", "asha@example.org")
-	given.And(mailed{email}).Case("values are compared by their texts").When(to(mailed{email})).Then(mailed{email})
-}
-
 // mistakes are cases that must fail. Each runs in a separate process, because a failure fails its whole test.
 var mistakes = map[string]struct {
 	run  func(t *testing.T)

@@ -2,10 +2,6 @@ package pgtest
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,15 +17,6 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-func migrate(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, `create table seeded (v int); insert into seeded values (1)`)
-	return errors.Join(err, conn.Close(ctx))
-}
-
 func TestDatabasesAreEmptyAndApart(t *testing.T) {
 	t.Parallel()
 	one, two := connect(t, DB(t)), connect(t, DB(t))
@@ -37,34 +24,6 @@ func TestDatabasesAreEmptyAndApart(t *testing.T) {
 	require.NoError(t, err)
 	_, err = two.Exec(t.Context(), `create table mine (v int)`)
 	require.NoError(t, err, "the other database has no such table")
-}
-
-// rounds distinguishes the rounds of go test -count: a template lives as long as its process.
-var rounds atomic.Int32
-
-func TestTemplateIsMigratedOnceAndCopiedForEach(t *testing.T) {
-	t.Parallel()
-	name := fmt.Sprintf("once %d", rounds.Add(1))
-	var runs atomic.Int32
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			url := Template(t, name, func(ctx context.Context, url string) error {
-				runs.Add(1)
-				return migrate(ctx, url)
-			})
-			conn, err := pgx.Connect(t.Context(), url)
-			if err == nil {
-				_, err = conn.Exec(t.Context(), `update seeded set v = v + 1; do $$ begin assert (select v from seeded) = 2; end $$`)
-				err = errors.Join(err, conn.Close(t.Context()))
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	require.EqualValues(t, 1, runs.Load())
 }
 
 func TestTemplateWaitsForAConnectionThatMigrateLeftBehind(t *testing.T) {
