@@ -195,8 +195,8 @@ func (p Person) Me() (u UserAnswer) {
 // Bearer returns a client with a token.
 func (o *Server) Bearer(token string) *apitest.Client { return apitest.New(o.T, o.URL, token) }
 
-// Forge returns a copy of a token with changed claims, signed with the same key.
-func (o *Server) Forge(token string, change func(jwt.MapClaims)) string {
+// Expired returns the token as if it had expired an hour ago.
+func (o *Server) Expired(token string) string {
 	o.T.Helper()
 	claims := jwt.MapClaims{}
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, claims)
@@ -204,15 +204,10 @@ func (o *Server) Forge(token string, change func(jwt.MapClaims)) string {
 	kid, _ := parsed.Header["kid"].(string)
 	key, err := o.Sys.Vault.Named(o.T.Context(), "jwt/"+kid, 32)
 	require.NoError(o.T, err)
-	change(claims)
+	claims["exp"] = time.Now().Add(-time.Hour).Unix()
 	text, err := parsed.SignedString(key)
 	require.NoError(o.T, err)
 	return text
-}
-
-// Expired returns the token as if it had expired an hour ago.
-func (o *Server) Expired(token string) string {
-	return o.Forge(token, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() })
 }
 
 const Me = "/api/v1/users/me"
