@@ -3,7 +3,9 @@
 package workspace
 
 import (
+	"bytes"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -282,12 +284,19 @@ type Invite struct {
 	ExpiresAt   time.Time
 }
 
-// Decide refuses permissions that the caller does not have, and more than [MaxInvitations] open invitations.
+// Decide withdraws the earlier invitations of the address. It refuses permissions that the caller does not have, and more than
+// [MaxInvitations] open invitations.
 func (c Invite) Decide(s State) ([]event.Event[State], error) {
 	if !s.Made {
 		return nil, ErrNotFound
 	}
 	rights, err := s.may(c.By)
+	var events []event.Event[State]
+	for _, id := range slices.SortedFunc(maps.Keys(s.Invitations), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
+		if earlier := s.Invitations[id]; earlier.EmailKey == c.EmailKey && c.Now.Before(earlier.ExpiresAt) {
+			events = append(events, Withdrawn{Invitation: id})
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -295,13 +304,13 @@ func (c Invite) Decide(s State) ([]event.Event[State], error) {
 		return nil, fault.Wrong("permissions", "at least one area is required, and a workspace cannot grant operator")
 	case !c.Permissions.Within(rights):
 		return nil, ErrTooMuch
-	case s.open(c.Now) >= MaxInvitations:
+	case s.open(c.Now)-len(events) >= MaxInvitations:
 		return nil, ErrInvitations
 	}
-	return []event.Event[State]{Invited{
+	return append(events, Invited{
 		Invitation: c.Invitation, By: c.By.String(), Email: c.Email, EmailKey: c.EmailKey, Permissions: c.Permissions,
 		InvitedAt: c.Now.UTC(), ExpiresAt: c.ExpiresAt.UTC(),
-	}}, nil
+	}), nil
 }
 
 // Withdraw withdraws any invitation, even another member's.

@@ -79,6 +79,9 @@ func TestInvite(t *testing.T) {
 	made.Case("but no operator").When(invite(operator, actor.Permissions{Operator: true, Ledger: actor.Read})).ThenFails(unfit)
 	made.Case("nothing at all").When(invite(owner, actor.Permissions{})).ThenFails(unfit)
 	made.Case("an explicit nothing").When(invite(owner, actor.Permissions{Ledger: actor.None, Audit: actor.None})).ThenFails(unfit)
+	first := uuid.New()
+	asked := made.And(invited(first, partner))
+	asked.Case("the same address again ends the first one").When(invite(owner, clerk)).Then(workspace.Withdrawn{Invitation: first}, by(owner, clerk))
 	none.Case("into a missing workspace").When(invite(operator, clerk)).ThenFails(workspace.ErrNotFound)
 }
 
@@ -107,14 +110,14 @@ func TestInvitationsAreNotWithoutEnd(t *testing.T) {
 	for i := range many {
 		many[i] = invited(uuid.New(), clerk)
 	}
-	another := workspace.Invite{By: owner, Invitation: invitation, Email: address, EmailKey: "k", Permissions: clerk,
+	another := workspace.Invite{By: owner, Invitation: invitation, Email: address, EmailKey: "other", Permissions: clerk,
 		Now: ends.Add(-time.Nanosecond), ExpiresAt: ends.Add(week)}
 	full := made.And(many...)
 	full.Case("no more than so many are open").When(another).ThenFails(workspace.ErrInvitations)
 	first, ok := many[0].(workspace.Invited)
 	require.True(t, ok)
 	then := invited(invitation, clerk)
-	then.InvitedAt, then.ExpiresAt = another.Now, another.ExpiresAt
+	then.EmailKey, then.InvitedAt, then.ExpiresAt = another.EmailKey, another.Now, another.ExpiresAt
 	full.And(workspace.Withdrawn{Invitation: first.Invitation}).Case("one that is withdrawn makes room").When(another).Then(then)
 	full.And(workspace.Joined{Invitation: first.Invitation, User: ravi,
 		Permissions: clerk}).Case("so does an accepted one").When(another).Then(then)
