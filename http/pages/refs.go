@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"bahi/domain/fault"
+	"bahi/domain/ledger/orderdraft"
 	"bahi/http/api"
 )
 
@@ -80,13 +81,22 @@ func (r refs) find(l language, text string) (id, wrong string) {
 		return "", l.t("Type a name.")
 	}
 	var same, like []choice
-	for _, c := range r.Choices {
-		switch other := folded(c.Text); {
+	names := make([]orderdraft.Client, len(r.Choices))
+	for i, c := range r.Choices {
+		other := folded(c.Text)
+		names[i].ID = int64(i)
+		names[i].Name, _, _ = strings.Cut(other, " · ")
+		switch {
 		case other == name:
 			return c.Value, ""
 		case strings.HasPrefix(other, name+" · "):
 			same = append(same, c)
 		case strings.Contains(other, name):
+			like = append(like, c)
+		}
+	}
+	for _, p := range orderdraft.Propose(name, names) {
+		if c := r.Choices[p.ClientID]; !slices.Contains(like, c) {
 			like = append(like, c)
 		}
 	}

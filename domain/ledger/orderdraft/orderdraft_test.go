@@ -58,6 +58,14 @@ func TestClientsAreProposedByName(t *testing.T) {
 	} {
 		require.Equal(t, want, orderdraft.Propose(name, clients), name)
 	}
+	trade := []orderdraft.Client{{ID: 1, Name: "Mehta Ornaments"}, {ID: 2, Name: "Om Silver"}}
+	for i, family := range []string{"Patel", "Soni", "Shah", "Rathod"} {
+		trade = append(trade, orderdraft.Client{ID: int64(3 + i), Name: family + " Jewellers"})
+	}
+	mehta := orderdraft.Propose("Mehta Jewellers", trade)
+	require.Equal(t, orderdraft.Proposal{ClientID: 1, Name: "Mehta Ornaments", Confidence: 60_000}, mehta[0], "few clients have the first word")
+	require.Len(t, mehta, 3)
+	require.Empty(t, orderdraft.Propose("Om Gems", trade), "a short word says little")
 	many := make([]orderdraft.Client, 10)
 	for i := range many {
 		many[i] = orderdraft.Client{ID: int64(10 - i), Name: "Asha"}

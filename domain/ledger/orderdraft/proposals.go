@@ -3,6 +3,7 @@ package orderdraft
 import (
 	"cmp"
 	"slices"
+	"unicode/utf8"
 
 	"bahi/domain/unit"
 	"bahi/domain/wording"
@@ -17,13 +18,27 @@ type Client struct {
 const (
 	maxProposals = 3
 	minAlike     = 400 // thousandths
+	sharedAlike  = 600 // thousandths, of two names that share a rare word
+	minWord      = 3   // characters of a rare word
 )
 
-// Propose returns the clients with names similar to a name, in descending order of similarity.
+// Propose returns the clients with names similar to a name, in descending order of similarity. Names that share a word of few clients are
+// similar: Mehta Jewellers and Mehta Ornaments.
 func Propose(name string, clients []Client) []Proposal {
-	found := []Proposal{}
+	found, sharing := []Proposal{}, map[string][]int64{}
 	for _, c := range clients {
-		if alike := wording.Similarity(name, c.Name); alike >= minAlike {
+		for _, word := range wording.Words(c.Name) {
+			sharing[word] = append(sharing[word], c.ID)
+		}
+	}
+	for _, c := range clients {
+		alike := wording.Similarity(name, c.Name)
+		for _, word := range wording.Words(name) {
+			if same := sharing[word]; len(same) <= maxProposals && utf8.RuneCountInString(word) >= minWord && slices.Contains(same, c.ID) {
+				alike = max(alike, sharedAlike)
+			}
+		}
+		if alike >= minAlike {
 			found = append(found, Proposal{ClientID: c.ID, Name: c.Name, Confidence: unit.Share(alike) * unit.Share(unit.Whole) / 1000})
 		}
 	}
