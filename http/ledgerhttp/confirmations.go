@@ -126,7 +126,7 @@ func (r *Routes) Confirmations() {
 		}
 		sel := ledgerview.Selection{As: ledgerview.As{Of: &s.AsOf, KnownAt: &s.Position}}
 		of := ledgerview.AccountKey{Workspace: s.Workspace, Ledger: ledger.Named(s.Ledger), ID: s.Account}
-		c, err := r.statement(ctx, of, sel, pdf.Both, "Check it at "+r.Confirming.PublicURL+"/verify")
+		c, err := r.statement(ctx, of, sel, pdf.Both, forParty, "Check it at "+r.Confirming.PublicURL+"/verify")
 		c.Unlisted = true
 		return c, err
 	})

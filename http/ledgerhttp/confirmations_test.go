@@ -252,6 +252,8 @@ func TestTheLinkLeadsToTheStatement(t *testing.T) {
 	require.NotContains(t, words, "777.00")
 	require.NotContains(t, words, "99.00")
 	require.Contains(t, words, "/verify")
+	require.Contains(t, words, "Closing balance 1,500.00 you owe 0.000 settled")
+	require.Contains(t, words, "In the balances, you are Meera.")
 	a.Signed()
 	require.Contains(t, pdftest.Code(t, []byte(a.Anonymous().GET(path).Status(200).Text)), "/verify#s1/", "it can be checked with the code")
 	require.Equal(t, []string{"noindex", "no-store"}, []string{pdf.Header("X-Robots-Tag"), pdf.Header("Cache-Control")})

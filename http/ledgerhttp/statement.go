@@ -41,7 +41,7 @@ func (o operations[In, Out]) both(name, path string) {
 		if err != nil {
 			return api.Content{}, err
 		}
-		return o.Routes.statement(ctx, accountOf(ctx, o.l, in.Account), sel, pdf.Both)
+		return o.Routes.statement(ctx, accountOf(ctx, o.l, in.Account), sel, pdf.Both, forWorkshop)
 	})
 }
 
@@ -64,7 +64,8 @@ func (o operations[In, Out]) side() {
 		if err != nil {
 			return api.Content{}, err
 		}
-		return o.Routes.statement(ctx, accountOf(ctx, o.l, in.Account), sel, map[string]pdf.Side{"in": pdf.In, "out": pdf.Out}[in.Side])
+		return o.Routes.statement(ctx, accountOf(ctx, o.l, in.Account), sel, map[string]pdf.Side{"in": pdf.In, "out": pdf.Out}[in.Side],
+			forWorkshop)
 	})
 }
 
@@ -165,9 +166,15 @@ func (r *Routes) drawnFrom(ctx context.Context, position event.Position, recorde
 	return d, err
 }
 
-// statement draws a statement.
-func (r *Routes) statement(ctx context.Context, of ledgerview.AccountKey, sel ledgerview.Selection, side pdf.Side, notes ...string) (
-	c api.Content, err error) {
+// forWorkshop and forParty have the words of balances for the reader of a statement.
+var (
+	forWorkshop = pdf.Owed{Above: "you owe", Below: "owes you", Zero: "settled"}
+	forParty    = pdf.Owed{Above: forWorkshop.Below, Below: forWorkshop.Above, Zero: forWorkshop.Zero}
+)
+
+// statement draws a statement for a reader.
+func (r *Routes) statement(ctx context.Context, of ledgerview.AccountKey, sel ledgerview.Selection, side pdf.Side, reader pdf.Owed,
+	notes ...string) (c api.Content, err error) {
 	from, err := r.stated(ctx, of, sel, side)
 	if err != nil {
 		return c, err
@@ -180,6 +187,13 @@ func (r *Routes) statement(ctx context.Context, of ledgerview.AccountKey, sel le
 	}
 	s := pdf.Statement{Title: title, Account: from.account.Name, Ledger: l.Title + " ledger", Side: side, Units: units(l),
 		Opening: amounts(l, from.opening)}
+	if l.Metal && side == pdf.Both {
+		you := title
+		if reader == forParty {
+			you = s.Account
+		}
+		s.Owed, s.Notes = reader, append(s.Notes, "In the balances, you are "+you+".")
+	}
 	if s.Drawn, err = r.drawnFrom(ctx, *sel.KnownAt, from.recorded); err != nil {
 		return c, err
 	}

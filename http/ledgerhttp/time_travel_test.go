@@ -282,7 +282,10 @@ func (j *journey) look() {
 		text := apptest.Words(j.test, ask(j.path(account, "/statement.pdf")))
 		closing := "Closing balance " + strings.TrimPrefix(pdf.Rupees.Text(balance.cash), "₹ ")
 		if j.l.Metal {
-			closing += " " + strings.TrimSuffix(pdf.FineGrams.Text(balance.fine), " g")
+			words := []string{"owes you", "settled", "you owe"}
+			closing = fmt.Sprintf("Closing balance %s %s %s %s",
+				strings.TrimPrefix(pdf.Rupees.Text(balance.cash.Abs()), "₹ "), words[balance.cash.Sign()+1],
+				strings.TrimSuffix(pdf.FineGrams.Text(balance.fine.Abs()), " g"), words[balance.fine.Sign()+1])
 		}
 		require.Contains(j.t, text, closing, "%s", query)
 	}

@@ -53,7 +53,7 @@ func (d *document) row(row *Row) {
 			if j == 0 {
 				d.entryAmounts(e, baseline)
 				if i == len(entries)-1 {
-					d.amounts(Both, baseline, regular, row.Balance, Unit.number)
+					d.amounts(Both, baseline, regular, row.Balance, d.s.Owed.balance)
 				}
 			}
 			d.y += d.table.height

@@ -36,6 +36,17 @@ var (
 	GrossGrams = Unit{Heading: "Weight g", Suffix: " g", Places: 3}
 )
 
+// Owed has the words of balances: of one above zero, of one below, and of zero.
+type Owed struct{ Above, Below, Zero string }
+
+// balance returns a balance with its words, or with its sign if there are none.
+func (o Owed) balance(u Unit, b decimal.Decimal) string {
+	if o == (Owed{}) {
+		return u.number(b)
+	}
+	return u.number(b.Abs()) + " " + []string{o.Below, o.Zero, o.Above}[b.Sign()+1]
+}
+
 // Line is one entry of a row. Amounts has one amount per unit, in the order of Statement.Units; zero prints as blank.
 type Line struct {
 	Text    string
@@ -76,6 +87,7 @@ type Statement struct {
 	Units    []Unit            // one to four
 	Opening  []decimal.Decimal // one amount per unit, of the account (both sides) before the rows
 	Before   []decimal.Decimal // sum of the single side before the rows; nil: zero, or both sides are shown
+	Owed     Owed              // says who owes a balance; the zero Owed prints signs
 	Drawn    Drawn
 	Code     string   // text of the QR code, with the figures to check; "": none
 	Notes    []string // under the period: "As of 31 Mar 2025", "As known at position 128445"

@@ -63,6 +63,17 @@ func TestAnEmptyStatementHasItsOpeningAndClosingLines(t *testing.T) {
 	}
 }
 
+func TestBalancesSayWhoOwesThem(t *testing.T) {
+	t.Parallel()
+	s := bank(0)
+	s.Owed, s.Units, s.Opening = Owed{"you owe", "owes you", "settled"}, []Unit{Rupees, FineGrams}, decs("5", "-1.5")
+	s.Rows = []Row{{Date: s.From, ID: 7, Out: []Line{{"Cash", decs("5", "0")}}, Balance: decs("0", "-1.5")}}
+	p := write(t, s)
+	require.Equal(t, "Opening balance | 5.00 you owe | 1.500 owes you", p.One("Opening"))
+	require.Equal(t, "01 Apr 2025 | 7 | Cash | 5.00 | 0.00 settled | 1.500 owes you", p.One("01 Apr 2025 | 7"))
+	require.Equal(t, "Closing balance | 0.00 settled | 1.500 owes you", p.One("Closing"))
+}
+
 func TestOneSideShowsItsOwnEntriesAndTheirTotal(t *testing.T) {
 	t.Parallel()
 	s := karigar(40)

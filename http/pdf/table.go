@@ -60,6 +60,9 @@ func newTable(t *typesetter, s *Statement) table {
 			width := max(minAmount, head, t.width(regular, u.Heading))
 			for _, amounts := range held[side] {
 				width = max(width, t.width(bold, u.number(amounts[i])))
+				for sign := int64(-1); side == Both && sign <= 1; sign++ { // a balance between the two may have other words
+					width = max(width, t.width(bold, s.Owed.balance(u, amounts[i].Abs().Mul(decimal.NewFromInt(sign)))))
+				}
 			}
 			widths[side] = append(widths[side], width)
 		}
@@ -166,7 +169,11 @@ func (d *document) sum(label string, sums running, shown ...Side) {
 	y := d.y + d.table.height*0.85 + pad/2
 	d.text(d.table.details.left(), y, bold, d.table.size, label)
 	for _, side := range shown {
-		d.amounts(side, y, bold, sums[side], Unit.number)
+		show := Unit.number
+		if side == Both {
+			show = d.s.Owed.balance
+		}
+		d.amounts(side, y, bold, sums[side], show)
 	}
 	d.y += d.table.height + pad
 	d.horizontal(d.y, 0.4, rule)
