@@ -84,6 +84,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.statement()
 		o.side()
 		o.sheets()
+		o.totals()
 		o.proof()
 		o.statementProof()
 	}}

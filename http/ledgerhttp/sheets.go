@@ -9,6 +9,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/http/api"
@@ -47,6 +48,55 @@ func (o operations[In, Out]) sheets() {
 			}, err
 		})
 	}
+}
+
+// StatementTotals has the balances of a statement and the sums of its rows.
+type StatementTotals struct {
+	Opening    StatementBalance `json:"opening" doc:"Balance before the first row"`
+	CashIn     unit.Sum         `json:"cash_in" doc:"IN of the rows, in rupees"`
+	CashOut    unit.Sum         `json:"cash_out" doc:"OUT of the rows, in rupees"`
+	CrystalIn  *unit.Sum        `json:"crystal_in,omitempty" doc:"IN of the rows, in grams"`
+	CrystalOut *unit.Sum        `json:"crystal_out,omitempty" doc:"OUT of the rows, in grams"`
+	Closing    StatementBalance `json:"closing" doc:"Balance after the last row"`
+	Position   event.Position   `json:"position" doc:"Position of the log from which the statement is drawn"`
+}
+
+// StatementBalance is a balance of a statement: one sum, or cash and metal.
+type StatementBalance struct {
+	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, in rupees"`
+	Metal
+}
+
+// totals registers the totals of a statement.
+func (o operations[In, Out]) totals() {
+	op := o.op(api.Op{
+		ID: "total-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/totals",
+		Summary: "Read the opening balance, the totals of each side and the closing balance of a statement of " + o.a(),
+	})
+	api.Handle(o.API, op, func(ctx context.Context, in *struct {
+		ByAccount
+		Days
+	}) (*api.Body[StatementTotals], error) {
+		sel, err := o.days(ctx, in.Days)
+		if err != nil {
+			return nil, err
+		}
+		s, err := o.stated(ctx, accountOf(ctx, o.l, in.Account), sel, pdf.Both)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := o.Views.Extent(ctx, api.At(ctx), s.of, s.sel)
+		t := StatementTotals{CashIn: rows.CashIn, CashOut: rows.CashOut, Position: *s.sel.KnownAt}
+		if o.l.Metal {
+			t.CrystalIn, t.CrystalOut = &rows.FineIn, &rows.FineOut
+		}
+		closing := ledgerview.Balance{
+			Cash: unit.Sum{Decimal: rows.CashIn.Sub(rows.CashOut.Decimal)}, Fine: unit.Sum{Decimal: rows.FineIn.Sub(rows.FineOut.Decimal)},
+		}
+		t.Opening.Balance, t.Opening.Metal = balances(o.l, s.opening)
+		t.Closing.Balance, t.Closing.Metal = balances(o.l, closing.Above(s.opening))
+		return api.Answer(t, err)
+	})
 }
 
 // table returns the statement as a table: a line for each entry between the opening and the closing balance. The last
