@@ -81,7 +81,8 @@ func TestInvite(t *testing.T) {
 	made.Case("an explicit nothing").When(invite(owner, actor.Permissions{Ledger: actor.None, Audit: actor.None})).ThenFails(unfit)
 	first := uuid.New()
 	asked := made.And(invited(first, partner))
-	asked.Case("the same address again ends the first one").When(invite(owner, clerk)).Then(workspace.Withdrawn{Invitation: first}, by(owner, clerk))
+	asked.Case("the same address again ends the first one").When(invite(owner, clerk)).
+		Then(workspace.Withdrawn{Invitation: first}, by(owner, clerk))
 	none.Case("into a missing workspace").When(invite(operator, clerk)).ThenFails(workspace.ErrNotFound)
 }
 

@@ -63,7 +63,7 @@ func TestClientsAreProposedByName(t *testing.T) {
 		trade = append(trade, orderdraft.Client{ID: int64(3 + i), Name: family + " Jewellers"})
 	}
 	mehta := orderdraft.Propose("Mehta Jewellers", trade)
-	require.Equal(t, orderdraft.Proposal{ClientID: 1, Name: "Mehta Ornaments", Confidence: 60_000}, mehta[0], "few clients have the first word")
+	require.Equal(t, orderdraft.Proposal{ClientID: 1, Name: "Mehta Ornaments", Confidence: 60_000}, mehta[0], "few have the first word")
 	require.Len(t, mehta, 3)
 	require.Empty(t, orderdraft.Propose("Om Gems", trade), "a short word says little")
 	many := make([]orderdraft.Client, 10)
