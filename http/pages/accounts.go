@@ -143,7 +143,8 @@ func wrongOf(in sent, forms []actForm) []string {
 // transferResource is the page of transfers: the form of a transfer, and the rows that are not paired.
 func transferResource() *resource {
 	return &resource{
-		base: Path, word: "transfers", title: "Transfers", list: "list-unpaired-rows", flat: true, refs: map[string]string{"from": "", "to": ""},
+		base: Path, word: "transfers", title: "Transfers", list: "list-unpaired-rows", flat: true,
+		oldest: true, refs: map[string]string{"from": "", "to": ""},
 		about: "A transfer is two rows that name each other. These rows are not paired yet.", counts: "Unpaired rows",
 		columns: []string{"date", "account", "received", "given"},
 		cells:   "transfers",
@@ -160,7 +161,7 @@ func transferResource() *resource {
 			},
 			{
 				operation: "pair-rows", button: "Pair two rows", did: "done", fields: []string{"rows"},
-				about: "One of them gives what the other takes. Their numbers are on their pages.",
+				about: "Choose two of the rows below. One of them gives what the other takes.",
 				to:    func(*desk, map[string]any) string { return Path + "/transfers" },
 			},
 		},
@@ -206,11 +207,19 @@ func partiesResource() *resource {
 func confirmationResource() *resource {
 	return &resource{
 		base: Path, word: "confirmations", title: "Confirmations", about: "Parties are asked whether they agree with their balances.",
-		list: "list-confirmations", get: "get-confirmation", columns: []string{"id", "as_of", "kind", "counts"},
+		list: "list-confirmations", get: "get-confirmation", columns: []string{"name", "counts", "created_at"},
+		cells: "confirmations", live: []string{"counts", "as_of", "channelId", "templateId", "document", "created_at"},
+		note: func(c map[string]any) string {
+			if counts := inner(c, "counts"); textOf(counts["parties"]) != textOf(counts["skipped"]) {
+				return ""
+			}
+			return "Nobody gets a message, because no party can be reached. The counts say why."
+		},
 		actions: []action{{
-			operation: "request-confirmations", button: "Ask parties", did: "sent", fields: []string{"kind", "as_of", "channelId", "templateId"},
-			about: "Each party with a phone that has consented gets a message with its balances and a link to its statement.",
-			to:    func(d *desk, made map[string]any) string { return d.of.address("", plain(made["id"])) },
+			operation: "request-confirmations", button: "Ask parties", did: "requested",
+			fields: []string{"kind", "as_of", "channelId", "templateId"},
+			about:  "Each party with a phone that has consented gets a message with its balances and a link to its statement.",
+			to:     func(d *desk, made map[string]any) string { return d.of.address("", plain(made["id"])) },
 		}},
 		again: secondsBetweenCounts,
 		parts: []*resource{{
@@ -222,6 +231,44 @@ func confirmationResource() *resource {
 			}},
 		}},
 	}
+}
+
+// Asked returns the names of the parties that a confirmation asks: of its ledger, or of its first account.
+func (d *desk) Asked(confirmation map[string]any) string {
+	if kind := textOf(confirmation["kind"]); kind != "" {
+		return d.lang.t(english["ledgers"][kind])
+	}
+	var parties []map[string]any
+	query := url.Values{"limit": {"1"}}
+	out, _ := d.ask("list-confirmation-parties", request{vars: []string{plain(confirmation["id"])}, query: query}, &parties)
+	name := ""
+	for _, p := range parties {
+		name = textOf(p["name"])
+	}
+	if more := totalOf(out) - 1; more > 0 {
+		name = d.lang.tf("%s and %s more", name, more)
+	}
+	return name
+}
+
+// Counts returns the counts of a confirmation that are not zero.
+func (d *desk) Counts(confirmation map[string]any) []display {
+	return d.pairs(d.rowSchema().of("counts"), positive(inner(confirmation, "counts")), nil)
+}
+
+// positive returns an object without its zeros.
+func positive(counts map[string]any) map[string]any {
+	rest := map[string]any{}
+	for name, value := range counts {
+		if part, is := value.(map[string]any); is {
+			if part = positive(part); len(part) > 0 {
+				rest[name] = part
+			}
+		} else if nonzero(value) != nil {
+			rest[name] = value
+		}
+	}
+	return rest
 }
 
 // secondsBetweenCounts is the time after which a page reads the counts again.

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bahi/http/api"
 )
 
 // kinds maps the API's names of account kinds to display words.
@@ -56,7 +58,11 @@ func (v *visit) past() url.Values { return v.chosen("as_of", "known_at") }
 func (v *visit) chosen(names ...string) url.Values {
 	query := url.Values{}
 	for _, name := range names {
-		if value := v.r.URL.Query().Get(name); value != "" {
+		value := v.r.URL.Query().Get(name)
+		if name == "known_at" {
+			value = v.clock(value, true)
+		}
+		if value != "" {
 			query.Set(name, value)
 		}
 	}
@@ -73,9 +79,13 @@ type accountsPage struct {
 	Before, Next string  // addresses of the neighbouring pages; empty: none
 	Fields       []field // of a new account
 	Wrong        string
-	New          bool // the form of a new account is open
+	Faults       []string // of the requested time in the past
+	New          bool     // the form of a new account is open
 
 	OpenKind, OpenType string // chosen in the refused form
+	Same               string // name of an existing account, which the form names again
+	Seen               string // position of the log at which the form was drawn
+	Key                string // Idempotency-Key of the refused form
 
 	typed map[string]any // into the refused form
 }
@@ -97,12 +107,16 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 	if shown.Query = strings.TrimSpace(q.Get("q")); kindName(q.Get("kind")) != "" {
 		shown.Kind = q.Get("kind")
 	}
-	shown.New = shown.Wrong != "" || q.Get("new") != ""
+	shown.New = shown.Wrong+shown.Same != "" || q.Get("new") != ""
 	shown.Kinds = choosing(kinds, shown.Kind)
 	number := v.number()
-	accounts, total, refused := v.accountsNamed(shown.Query, shown.Kind, number, accountsShown)
-	if refused != nil {
+	accounts, out, refused := v.accountsNamed(v.past(), shown.Query, shown.Kind, number, accountsShown)
+	total := totalOf(out)
+	shown.Seen = cmp.Or(shown.Seen, out.Header.Get("Bahi-Position"))
+	if refused != nil && (refused.Status != http.StatusUnprocessableEntity || len(v.past()) == 0) {
 		return v.deny(refused)
+	} else if refused != nil {
+		status, shown.Faults = refused.Status, []string{detail(refused)}
 	}
 	shown.Accounts = accounts
 	shown.None = len(shown.Accounts) == 0 && shown.Query+shown.Kind == "" && len(v.past()) == 0
@@ -125,9 +139,10 @@ func pathOf(account map[string]any, past url.Values) string {
 	return withQuery(accountPath(textOf(account["kind"]), plain(account["id"])), past)
 }
 
-// accountsNamed returns a page of the accounts with a text in their names, and their number. An empty kind means all kinds.
-func (v *visit) accountsNamed(text, kind string, number, size int) (found []map[string]any, total int, refused *problem) {
-	query := v.past()
+// accountsNamed returns a page of the accounts with a text in their names, at a time in the past or now. An empty kind means all kinds.
+func (v *visit) accountsNamed(past url.Values, text, kind string, number, size int) (found []map[string]any, out api.Response,
+	refused *problem) {
+	query := maps.Clone(past)
 	query.Set("page", strconv.Itoa(number))
 	query.Set("page_size", strconv.Itoa(size))
 	for name, value := range map[string]string{"search": text, "kind": kind} {
@@ -135,8 +150,8 @@ func (v *visit) accountsNamed(text, kind string, number, size int) (found []map[
 			query.Set(name, value)
 		}
 	}
-	out, refused := v.ask("list-accounts", request{query: query}, &found)
-	return found, totalOf(out), refused
+	out, refused = v.ask("list-accounts", request{query: query}, &found)
+	return found, out, refused
 }
 
 // openAccount opens an account.
@@ -147,20 +162,39 @@ func (v *visit) openAccount() page {
 		return v.deny(errNoPage)
 	}
 	body := v.schemaOf("open-"+kind).read(form, false)
+	shown := accountsPage{typed: body, OpenKind: kind, OpenType: form.Get("type"), Key: form.Get("key"), Seen: form.Get("seen")}
+	if shown.Same = v.sameName(kind, textOf(body["name"]), shown.Seen); shown.Same != "" && form.Get("again") == "" {
+		return v.accountList(shown, http.StatusConflict)
+	}
 	var opened map[string]any
 	out, refused := v.ask("open-"+kind, request{body: body, key: form.Get("key")}, &opened)
 	if refused != nil {
-		shown := accountsPage{typed: body, OpenKind: kind, OpenType: form.Get("type"), Wrong: detail(refused)}
+		shown.Wrong = detail(refused)
 		return v.accountList(shown, refused.Status)
 	}
 	return page{redirect: after(out, accountPath(kind, plain(opened["id"])), "opened")}
+}
+
+// sameName returns the name of an account of a kind that equals a name, "" for none. It ignores the accounts that were opened after the
+// form was drawn: the form itself may have opened one, and is sent twice.
+func (v *visit) sameName(kind, name, seen string) string {
+	if seen == "" || name == "" {
+		return ""
+	}
+	found, _, _ := v.accountsNamed(url.Values{"known_at": {seen}}, folded(name), kind, 1, accountsShown) // the name may be invalid
+	for _, a := range found {
+		if folded(textOf(a["name"])) == folded(name) {
+			return textOf(a["name"])
+		}
+	}
+	return ""
 }
 
 // detail returns the problem's detail with the fields' messages, without a detail that only says that there are some.
 func detail(p *problem) string {
 	text := p.Detail
 	for _, f := range p.Errors {
-		text += "; " + labelOf(f.Field) + ": " + f.Message
+		text += "; " + labelOf(f.Field) + ": " + cmp.Or(english["messages"][f.Message], f.Message)
 	}
 	return strings.TrimPrefix(text, "Validation error; ")
 }

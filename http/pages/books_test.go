@@ -255,6 +255,24 @@ func TestAFormThatIsSentTwiceHasOneEffect(t *testing.T) {
 	require.Equal(t, again.Get("key"), form(refused, account+"/rows", "").Get("key"), "the mended form is the same entry")
 }
 
+func TestASecondAccountOfANameIsOpenedOnRequest(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	b, clerk := byKey(o, o.Home, write), o.Clerk(o.Home)
+	const path = "/app/accounts"
+	drawn := with(form(b.get(path).Is(200), path, `id="new-kind"`), "kind", "client", "name", "Mehta Jewellers")
+	first := b.site.Ask(http.MethodPost, path, drawn).Is(303).Header.Get("Location")
+	require.Equal(t, first, b.site.Ask(http.MethodPost, path, drawn).Is(303).Header.Get("Location"), "the same form opens one")
+	again := with(form(b.get(path), path, `id="new-kind"`), "kind", "client", "name", "mehta  jewellers")
+	warned := b.site.Ask(http.MethodPost, path, again).Is(409).Says("There is an account Mehta Jewellers already.")
+	require.Equal(t, 1, strings.Count(clerk.GET("/clients").Status(200).Text, "Jewellers"))
+	confirmed := with(form(warned, path, `id="new-kind"`), "kind", "client", "name", "mehta  jewellers")
+	require.Equal(t, again.Get("key"), confirmed.Get("key"))
+	b.follow(b.site.Ask(http.MethodPost, path, confirmed)).Says("mehta jewellers")
+	other := with(form(b.get(path), path, `id="new-kind"`), "kind", "bullion", "name", "Mehta Jewellers")
+	b.follow(b.site.Ask(http.MethodPost, path, other)).Says("Bullion dealer") // another ledger of the same party
+}
+
 func TestNewestRowsComeFirst(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
@@ -272,14 +290,19 @@ func TestNewestRowsComeFirst(t *testing.T) {
 	require.Equal(t, "1", oldest[len(oldest)-1])
 	require.Contains(t, b.get(account).Text, `rel="next"`)
 	b.get(account + "?as_of=2025-03-02").Is(200).Says("These are earlier books.")
-	for _, at := range []string{"2026-11-30 06:15", "01/11/2026"} {
-		refused := b.get(account+"?known_at="+url.QueryEscape(at)).Is(422).Says("HDFC Bank", "Known at: expected", "Earlier books")
-		require.Contains(t, refused.Text, ` name="known_at" placeholder="2026-11-30T06:15:00&#43;05:30" value="`+at+`"`)
-		require.NotContains(t, refused.Words(), "₹")
+	for _, at := range []string{"yesterday", "01/11/2026"} {
+		for page, says := range map[string]string{account: "HDFC Bank", "/app/accounts": "Accounts"} {
+			refused := b.get(page+"?known_at="+url.QueryEscape(at)).Is(422).Says(says, "Known at: write the day as year-month-day", "Earlier books")
+			require.Contains(t, refused.Text, ` name="known_at" placeholder="2026-11-30 06:15" value="`+at+`"`)
+			require.NotContains(t, refused.Words(), "₹")
+		}
 	}
+	b.get("/app/accounts?as_of=01/11/2026").Is(422).Says("As of: expected", "Earlier books")
+	b.get(account + "?known_at=2025-03-01+06:15").Is(404).Says("Not possible") // it was opened later
+	b.get("/app/accounts?known_at=2025-03-01+06:15").Is(200).Says("These are earlier books.")
 	refused := b.get(account+"/statement?from=2025-03-02&to=2025-03-01").Is(422).Says("HDFC Bank", "From: must not be after to", "₹")
 	require.Contains(t, refused.Text, ` name="from" value="2025-03-02"`)
-	b.get(account + "/statement?known_at=never").Is(422).Says("Known at: expected")
+	b.get(account + "/statement?known_at=never").Is(422).Says("Known at: write the day as year-month-day")
 	require.NotContains(t, b.get(account+"?as_of=2025-03-02").Text, `id="entry"`)
 
 	now := time.Now().UTC().Format(time.RFC3339Nano)
@@ -294,6 +317,8 @@ func TestNewestRowsComeFirst(t *testing.T) {
 	} {
 		b.get(account + "/statement" + query).Is(200).Says(says)
 	}
+	b.get(account+"/statement?to=2025-03-01").Is(200).Says("Opening balance ₹0.00", "Closing balance ₹87.00", "Total Received ₹87.00")
+	b.get(account+"/statement?from=2025-03-02").Is(200).Says("Opening balance ₹87.00", "Closing balance ₹2,016.00")
 }
 
 func TestAccountsAreShownInPages(t *testing.T) {

@@ -369,3 +369,42 @@ func TestRowsWaitForAConnection(t *testing.T) {
 	require.Equal(t, "/app/sign-in", p.URL())
 	require.True(t, p.Is(`localStorage.getItem("bahi-unsent") === null`))
 }
+
+// TestAFormComesBackAfterTheSessionHasEnded types a correction with a further line, and signs in again before it is saved.
+func TestAFormComesBackAfterTheSessionHasEnded(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	account := karigar(o)
+	p := enter(o, write)
+	p.Go(account)
+	p.Until(`document.activeElement.name === "date"`)
+	p.Keys(kb.ArrowUp)
+	p.Enter()
+	row := p.URL()
+	p.Type(`[name="out_entries[0].weight"]`, "400")
+	p.Evaluate(`document.querySelector("#do-edit [data-lines=out_entries]").dispatchEvent(new Event("line", {bubbles: true})), 0`, new(int))
+	const added = `#do-edit [data-lines=out_entries] .line:last-child [name$=`
+	p.Type(added+`item_name]`, "ring")
+	p.Type(added+`"].weight"]`, "5")
+	p.Type(added+`"].touch"]`, "90")
+	p.Type("#reason-edit", "weighed")
+	p.Evaluate(`fetch("/app/sign-out", {method: "POST", redirect: "manual",
+		body: new URLSearchParams({token: document.querySelector("[name=token]").value})}).then(() => 0)`, new(int))
+	p.Submit("#do-edit .foot button:last-child")
+	require.Contains(t, p.Text("main"), "What you typed is kept in this window.")
+	p.Submit("main a.button")
+	p.Click("summary")
+	p.Type("#key", o.Key(o.Home, write).Key)
+	p.Submit("details button")
+	require.Equal(t, row, p.URL())
+	require.Contains(t, p.Text("main"), "It was not saved yet.")
+	p.Until(`document.querySelector("#do-edit .preview").innerText.includes("owes you")`)
+	p.Evaluate(`document.getElementById("reason-edit").focus(), 0`, new(int))
+	p.PressCtrl(kb.Enter)
+	require.Contains(t, p.Text("main"), "The row was changed.")
+	for _, text := range []string{"400.000 g", "ring 5.000 g", "weighed"} {
+		require.Contains(t, p.Text("main"), text)
+	}
+	p.Go(row)
+	require.False(t, p.Is(`!document.getElementById("back").hidden`), "it comes back once")
+}

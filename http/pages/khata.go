@@ -86,6 +86,7 @@ type khataPage struct {
 // khataPreview is the effect of posting the accepted rows.
 type khataPreview struct {
 	Accepted, Left int              // entries
+	Behind         []string         // entries that are left out
 	Accounts       []map[string]any // with their balances before and after
 	Wrong          []string
 }
@@ -144,6 +145,11 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPre
 	}
 	in, of := submission(upload, entries)
 	shown := &khataPreview{Accepted: len(of), Left: len(entries) - len(of)}
+	for _, e := range entries {
+		if !e.Accepted {
+			shown.Behind = append(shown.Behind, v.summary(e))
+		}
+	}
 	if len(of) == 0 {
 		return shown
 	}
@@ -313,6 +319,12 @@ func (e khataEntry) blank() bool {
 	return e.Account == "" && !e.Accepted && len(e.Line) <= 1 && (len(e.Line) == 0 || e.Line["side"] != nil)
 }
 
+// summary returns an entry as one text.
+func (v *visit) summary(e khataEntry) string {
+	parts := []string{v.lang.day(textOf(e.Line["date"])), e.Account, v.lang.t(enumWord(e.Line["side"])), v.lang.line(e.Line)}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
+}
+
 // khataRows returns the rows of the page, then a blank one if the visitor may post.
 func (v *visit) khataRows(upload khataUpload, entries []khataEntry, faults map[string]string) []khataRow {
 	lines := v.schemaOf("submit-khata").of("entries").Items
@@ -328,8 +340,7 @@ func (v *visit) khataRows(upload khataUpload, entries []khataEntry, faults map[s
 		}
 		name := fmt.Sprintf("entries[%d]", i)
 		r := khataRow{khataEntry: e, Name: name, Read: read, Wrong: faults[name]}
-		parts := []string{v.lang.day(textOf(e.Line["date"])), e.Account, v.lang.t(enumWord(e.Line["side"])), v.lang.line(e.Line)}
-		r.Summary = strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
+		r.Summary = v.summary(e)
 		r.Account = field{Name: name + ".account", Label: "Account", Kind: "text", Value: e.Account, Error: faults[name+".account"]}
 		r.Fields = drawing{faults: faults}.object(lines.without("ledger", "account_id"), name, any(e.Line), false)
 		faulty := r.Wrong != "" || r.Account.Error != "" || slices.ContainsFunc(r.Fields, func(f field) bool { return f.Error != "" })

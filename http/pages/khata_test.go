@@ -74,7 +74,8 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 	at := u.read(file)
 	u.get("/app/khata").Is(200).Says("to check", "An API key")
 	page := u.get(at).Is(200).Says("Imran · Karigar", "Received", "478.400 g", "no such account", "Accepted: 1. Left out: 1.",
-		"497.500 g fine → 19.100 g fine owes you")
+		"497.500 g fine → 19.100 g fine owes you", "A page is posted once. These rows stay out of the books",
+		"Zaveri · Received · cash · Amount ₹20,000.00 Imran Karigar")
 	require.Contains(t, page.Text, `href="/khata-uploads/`)
 
 	check := filled(page, `id="check"`)

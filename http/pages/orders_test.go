@@ -154,8 +154,13 @@ func TestATransferIsPostedAndUnpairedInABrowser(t *testing.T) {
 	b.get("/app/trial-balance").Is(200).Says("HDFC", "₹5,000.00", "Unpaired rows", "Loss in work", "497.500 g")
 	unpaired := b.submitOf(other, other, `value="unpair"`, "reason", "wrong row")
 	require.NotContains(t, b.follow(unpaired).Text, "/app/rows/")
-	b.get(path).Is(200).Says("HDFC", "labour", "Imran")
-	b.submitOf(path, path, `value="pair-rows"`, "rows", "2\n3").Is(303)
+	choice := b.get(path).Is(200).Says("HDFC", "labour", "Imran", "02 Mar 2025 · HDFC · Given Amount ₹5,000.00 · labour")
+	pair := form(choice, path, `value="pair-rows"`)
+	pair["rows"] = []string{"", "2", "3"}
+	for _, id := range pair["rows"][1:] {
+		require.Contains(t, choice.Text, `name="rows" value="`+id+`"`)
+	}
+	b.site.Ask(http.MethodPost, path, pair).Is(303)
 	b.get(row).Says("paired with row 3")
 	file := regexp.MustCompile(`href="(/books/trial-balance[^"]*pdf)"`).
 		FindStringSubmatch(b.get("/app/trial-balance?as_of=2025-03-05").Is(200).Text)
@@ -192,11 +197,16 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 		"channelId", "1", "templateId", "9").Is(422)
 	asked.Says("Template not found")
 	one := "/app/confirmations/1"
-	b.get(confirmations).Is(200).Says("31 Mar 2025")
+	b.get(confirmations).Is(200).Says("Clients · 31 Mar 2025", "order_ready · Sales ·")
 	require.Eventually(t, func() bool {
 		return clerk.GET("/books/confirmations/1/parties?status=silent").Status(200).Header("X-Total-Count") == "1"
 	}, time.Minute, 20*time.Millisecond)
-	b.get(one).Is(200).Says("31 Mar 2025")
+	seen := b.get(one).Is(200).Says("Clients · 31 Mar 2025", "Parties 2", "Silent 1", "No contact 1")
+	require.NotContains(t, seen.Words(), "Failed 0")
+	require.NotContains(t, seen.Words(), "Nobody gets a message")
+	second := apptest.IdOf(t, []byte(clerk.POST("/books/confirmations",
+		`{"accounts":[2],"as_of":"2025-03-31","channelId":1,"templateId":1}`).Status(201).Text))
+	b.get(fmt.Sprint(confirmations, "/", second)).Is(200).Says("Ravi · 31 Mar 2025", "Nobody gets a message", "Skipped 1")
 	b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide")
 	decide := with(form(b.get(one+"/parties"), one+"/parties", `value="decide-confirmation"`), "outcome", "disputed",
 		"note", "bill 118 is missing")
@@ -274,6 +284,8 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		require.NotContains(t, b.get(draft).Text, `value="-5"`)
 		b.get(draft).Is(200).Says("Draft")
 		post(draft, url.Values{"token": filledDraft(b, draft)["token"], "base": {"x"}}).Is(400)
+		seen := byKey(o, apptest.Home, `{"ledger":"read"}`).get(draft).Is(200).Says("Item payal Weight 250 g")
+		require.NotContains(t, seen.Text, `name="entries[0]`, "a reader sees text")
 	})
 
 	t.Run("two people", func(*testing.T) {

@@ -302,6 +302,7 @@ func (v *visit) fail(err error) {
 	body := map[string]any{"Detail": shown.Detail}
 	if errors.Is(err, errOldForm) {
 		body["SignIn"] = v.signInPath()
+		v.returnTo(v.r.PostForm.Get("workspace"))
 	}
 	v.render(page{template: "error", title: "Not possible", status: shown.Status, body: body})
 }

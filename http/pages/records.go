@@ -218,7 +218,7 @@ func (d *desk) here() string {
 func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) request {
 	form := d.r.PostForm
 	for name, values := range form { // of several boxes with one name
-		if linked[lastPart(name)] != "" {
+		if d.linked(lastPart(name)) != "" {
 			form.Set(name, strings.Join(values, "\n"))
 		}
 	}
@@ -378,7 +378,8 @@ const (
 
 // idOf returns the id of a record.
 func idOf(record map[string]any) string {
-	return cmp.Or(textOf(record["id"]), textOf(record["user_id"]), textOf(record["name"]), textOf(record["through"]))
+	row := inner(record, "row") // of the daybook
+	return cmp.Or(textOf(record["id"]), textOf(row["id"]), textOf(record["user_id"]), textOf(record["name"]), textOf(record["through"]))
 }
 
 // rowSchema returns the schema of a record in its list.

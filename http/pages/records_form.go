@@ -186,6 +186,14 @@ func hintOf(description string) string {
 	return description
 }
 
+// linked returns the resource whose records a field of a form names, "" for none.
+func (d *desk) linked(key string) string {
+	if key == "rows" && d.of.word == "transfers" {
+		return d.of.word
+	}
+	return linked[key]
+}
+
 // choose turns fields with ids of records into choices by name, and sets the form's scope on all fields.
 func (d *desk) choose(fields []field, scope string) {
 	each(fields, func(f *field) {
@@ -193,7 +201,7 @@ func (d *desk) choose(fields []field, scope string) {
 		if f.Key == honeypot && d.of.public {
 			f.Kind = "trap"
 		}
-		word := linked[f.Key]
+		word := d.linked(f.Key)
 		if word == "" {
 			return
 		}
@@ -220,7 +228,7 @@ func (d *desk) choose(fields []field, scope string) {
 
 const (
 	shownOfTemplate = 60    // characters of its text
-	templateText    = " · " // between its name and its text
+	templateText    = " · " // between its name, its channel and its text
 )
 
 // namesOf returns the names of the newest records of a resource, or none if the visitor may not list them.
@@ -230,15 +238,25 @@ func (d *desk) namesOf(word string) []choice {
 	}
 	d.names[word] = nil
 	of := resourceOf(word)
+	if word == d.of.word {
+		of = d.of
+	}
 	if of == nil {
 		return nil
 	}
 	other := d.visit.desk(of, false)
 	rows, _, _ := other.rows(other.listQuery(), 1, rowsFound)
+	if of.oldest { // those of this page of the list
+		rows, _ = d.newestFirst(func(number, size int) (some []map[string]any, total int) {
+			some, total, _ = other.rows(other.asked(d.operation(of.list)), number, size)
+			return some, total
+		})
+	}
 	for _, r := range rows {
 		name := other.title(r)
 		if body := []rune(textOf(r["body"])); word == "templates" {
-			name += templateText + string(body[:min(len(body), shownOfTemplate)])
+			channel := d.NameOf("channels", textOf(r["channelId"]))
+			name += templateText + channel + templateText + string(body[:min(len(body), shownOfTemplate)])
 		}
 		d.names[word] = append(d.names[word], choice{Value: idOf(r), Text: name})
 	}

@@ -55,7 +55,7 @@ type session struct {
 	ID    uuid.UUID `json:"id"`    // of the session on the server; uuid.Nil before the sign-in
 	User  uuid.UUID `json:"user,omitzero"`
 	Key   string    `json:"key,omitempty"` // an API key, in place of a user
-	In    uuid.UUID `json:"in,omitzero"`   // the workspace that was chosen
+	In    uuid.UUID `json:"in,omitzero"`   // the workspace that was chosen; before the sign-in, of the session that ended
 	Ends  time.Time `json:"ends"`
 	Last  time.Time `json:"last"` // end of all renewals
 
@@ -138,7 +138,10 @@ func (v *visit) enter(bearer string) {
 	if v.deny(err); err != nil {
 		return
 	}
-	if v.session.In != uuid.Nil && v.session.In != who.Workspace {
+	if v.session.In == who.Workspace {
+		v.session.In = uuid.Nil
+	}
+	if v.session.In != uuid.Nil {
 		if elsewhere, err := api.Enter(ctx, v.session.In); err == nil { // a removed member is in the own workspace again
 			ctx = elsewhere
 		}
@@ -197,6 +200,15 @@ func (v *visit) signInPath() string {
 	return Path + "/sign-in?next=" + url.QueryEscape(next)
 }
 
+// returnTo lets the next sign-in enter the workspace of a form whose session has ended.
+func (v *visit) returnTo(workspace string) {
+	if in, err := uuid.Parse(workspace); err == nil && v.who.Type == "" {
+		s := v.session
+		s.In = in
+		v.keep(s)
+	}
+}
+
 // signingIn is the content of the sign-in page.
 type signingIn struct {
 	Next, Email, Wrong string
@@ -249,7 +261,7 @@ func (v *visit) signIn() page {
 
 // proven returns a new session for the form's credentials, the zero session for a wrong key.
 func (v *visit) proven() (s session, refused *problem) {
-	s = session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
+	s = session{Token: rand.Text(), Last: v.Now().Add(sessionEnds), In: v.session.In}
 	if key := strings.TrimSpace(v.r.PostForm.Get("key")); key != "" {
 		v.enter(key)
 		switch {

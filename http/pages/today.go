@@ -158,7 +158,8 @@ func (v *visit) find() page {
 	}
 	total := 0
 	if may["ledger:read"] {
-		shown.Accounts, total, _ = v.accountsNamed(shown.Query, "", 1, accountsFound)
+		found, out, _ := v.accountsNamed(v.past(), shown.Query, "", 1, accountsFound)
+		shown.Accounts, total = found, totalOf(out)
 	}
 	for _, s := range searches {
 		if !may[s.needs] {
@@ -291,7 +292,13 @@ func (v *visit) statement() page {
 		past.Set("as_of", to)
 	}
 	account, _ := v.accountOf(kind, id, past)
+	var totals map[string]any
+	delete(asked, "page_size")
+	if wrong == nil {
+		v.read("total-"+kind+"-statement", request{vars: []string{id}, query: asked}, &totals)
+	}
 	body := map[string]any{
+		"Kind": kind, "Totals": totals,
 		"Report": r, "Account": account, "Past": past, "Link": accountPath(kind, id), "Rows": lines,
 		"Files": strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, "pdf"),
 	}

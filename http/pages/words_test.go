@@ -409,6 +409,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 	one := []*resource{
 		enquiryResource(), orderResource(), draftResource(), transferResource(), partiesResource(), confirmationResource(),
 	}
+	of(d["get-confirmation"].Answer.of("counts")) // a computed field shows them
 	each(slices.Concat(operateResources(), settingsResources(), goodsResources(), one, resources))
 }
 

@@ -38,6 +38,7 @@
     last.after(line);
     return line;
   };
+  document.addEventListener("line", e => addLine(e.target));
   const empty = line => [...line.querySelectorAll("input, select")].every(e => !e.value);
 
   // A day is typed as 5, 5/10 or -1.
