@@ -402,7 +402,7 @@ func TestAFormComesBackAfterTheSessionHasEnded(t *testing.T) {
 	p.Evaluate(`document.getElementById("reason-edit").focus(), 0`, new(int))
 	p.PressCtrl(kb.Enter)
 	require.Contains(t, p.Text("main"), "The row was changed.")
-	for _, text := range []string{"400.000 g", "ring 5.000 g", "weighed"} {
+	for _, text := range []string{"400.000 g", "ring · Weight 5.000 g", "weighed"} {
 		require.Contains(t, p.Text("main"), text)
 	}
 	p.Go(row)
