@@ -109,7 +109,7 @@ type end struct {
 // newest is the end of a stream as it is now.
 var newest = end{eventstore.LastRevision, eventstore.End}
 
-// readOn applies the events of a stream that follow on l, up to an end.
+// readOn applies to l the later events of its stream, up to last.
 func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], last end) (Loaded[S], error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, l.Revision+1, eventstore.Forwards) {
 		if err != nil {

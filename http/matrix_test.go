@@ -38,11 +38,11 @@ var forEverybody = []string{
 // ofEverybodysSight are the writes of records that everybody may read: another workspace learns that they are not its own.
 var ofEverybodysSight = []string{"delete-company", "delete-product", "edit-company", "edit-product"}
 
-// ofEverybodysOwn are the lists that have something in every workspace, beside those of the log.
+// ofEverybodysOwn are the lists that are empty in no workspace, besides the lists of the log.
 var ofEverybodysOwn = []string{"list-api-keys", "list-workspaces"}
 
-// ofTheCallers are the operations about their callers, which need no permission. One that acts in a
-// workspace named by its path asks for one there, which the document does not tell.
+// ofTheCallers are the operations about their callers, which need no permission. An operation with a workspace in its path
+// requires a permission in that workspace, which the document does not state.
 var ofTheCallers = []string{
 	"accept-invitation", "change-password", "get-me", "list-workspaces", "logout", "request-deletion", "update-me", "upload-picture",
 }

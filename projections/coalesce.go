@@ -71,7 +71,7 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 		}()
 		var (
 			kept   eventstore.Batch // not yielded yet
-			wanted bool             // kept has events to fold
+			wanted bool             // kept has events that the projection folds
 			due    <-chan time.Time
 			over   bool // the batch is due
 			done   = after

@@ -49,7 +49,7 @@ func TestKeptGenerationFollowsTheLogUntilItExpires(t *testing.T) {
 	require.Equal(t, []string{"Ant", "Bee", "Cat"}, r.names(t, "seen"))
 }
 
-// A process that waits for another's build may check again only after a further build has replaced it.
+// A process that waits for another process's build may look again only when a later build has already replaced it.
 func TestAReplacedBuildIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -33,7 +33,7 @@ const (
 	riverPoll    = 60
 
 	// cooldown is the minimum interval between two fetches, and between two notifications. A job added within it waits for the poll. River's
-	// minimum delays the second of two simultaneous messages least.
+	// minimum gives the second of two simultaneous messages the shortest delay.
 	cooldown = river.FetchCooldownMin
 
 	// softStop is the time in which running jobs may finish when the process stops. After it, their contexts end. Jobs that have not

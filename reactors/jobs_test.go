@@ -313,7 +313,7 @@ func TestBackoffTriplesWithJitter(t *testing.T) {
 		require.GreaterOrEqual(t, got, 0.89*want-1e-9)
 		require.LessOrEqual(t, got, 1.11*want+1e-9)
 	})
-	all := time.Duration(0) // 73.8 hours, with all jitter a tenth more or less
+	all := time.Duration(0) // 73.8 hours; the jitter adds or removes at most a tenth
 	p := Policy{}.withDefaults()
 	for attempt := 1; attempt < p.Attempts; attempt++ {
 		all += p.wait(attempt)

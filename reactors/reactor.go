@@ -29,7 +29,7 @@ type Reactor struct {
 }
 
 // Gathering makes events wait up to a maximum for later ones, so that their jobs are added together. It suits jobs that are not urgent:
-// many cost little more than one.
+// adding many jobs together costs little more than adding one.
 func (r *Reactor) Gathering(most time.Duration) *Reactor {
 	r.waits = most
 	return r

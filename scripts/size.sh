@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints lines and bytes of Go by folder, product and test apart, benchmark and test kits apart from both.
+# Prints lines and bytes of Go by folder, separately for product, tests, benchmark and test kits.
 # Fails if a line of Go has more than 140 characters (a tab is one), unless it has a struct tag, which cannot be broken.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs all tests, with the seeds of the fuzz targets. Packages whose goroutines share memory run under the race detector, which makes them a
-# few times slower. Two packages with a vendor's large library run without it, because the library would be compiled twice. The program that
-# tests run as a process is built once, also without it. `make soak` uses the detector for all. `make vet` runs go vet once. Here go vet
-# would run twice, with and without the detector.
+# few times slower. Two packages with a vendor's large library run without it, because the library would be compiled twice. Tests that
+# start Bahi as a process share one program, which has no detector. `make soak` uses the detector for all. go vet does not run here, because
+# it would run twice, with and without the detector: see `make vet`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

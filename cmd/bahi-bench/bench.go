@@ -211,15 +211,16 @@ const (
 // round measures once.
 type round func() (bench.Sample, error)
 
-// figure is a scenario's figure before its measurement.
+// figure describes a value that a scenario measures.
 type figure struct {
 	name, title string
 	number      bench.Number
 	goal        *bench.Goal
-	unit        string // if it differs from the number's
+	unit        string // replaces the number's unit; empty: the number's unit
 }
 
-// compare measures alternately with a limit, and adds figures to the report. A figure whose number the limit lacks has no comparison.
+// compare measures alternately with a limit, and adds figures to the report. If the limit has no such number, the
+// figure has no comparison.
 func (b *benchmark) compare(ctx context.Context, what string, limit, measured round, figures ...figure) error {
 	limits, found, err := b.interleave(ctx, figures[0].title, limit, measured)
 	if err != nil {

@@ -242,7 +242,8 @@ func (b *benchmark) handWritten(ctx context.Context, s *server) error {
 	})
 }
 
-// readsBesideHandWritten measures balances and pages alternately with the hand-written ledger, alone and together with rows.
+// readsBesideHandWritten measures reads of balances and pages, alternately with the hand-written ledger: first without writes, then during
+// posts of rows.
 func (b *benchmark) readsBesideHandWritten(ctx context.Context, s, anchor *server) error {
 	get := func(s *server, path string) [][]byte {
 		return requests(prebuilt, func(_ int, random *rand.Rand) []byte {
@@ -307,7 +308,8 @@ func (b *benchmark) besideHandWritten(ctx context.Context, measure func(*server,
 
 const hasProcessorTime = runtime.GOOS == "linux"
 
-// withProcessorTime returns a round that measures the processor time per request, of the server and its Postgres, until after returns.
+// withProcessorTime returns a round that measures the processor time per request, of the server and its Postgres, until the
+// function after returns.
 func withProcessorTime(ctx context.Context, load bench.Load, server, postmaster int, after func(context.Context) error) round {
 	return func() (bench.Sample, error) {
 		before, err := processorTime(server, postmaster)

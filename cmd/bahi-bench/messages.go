@@ -91,7 +91,7 @@ func (b *benchmark) messages(ctx context.Context, s *server) error {
 				time.Now().UnixMilli(), uuid.New(), phone(0, i%people)), "X-Gateway-Token: "+webhookToken)
 		})
 	}
-	if err := warm(rounds(ctx, comeIn)); err != nil { // and each contact has written
+	if err := warm(rounds(ctx, comeIn)); err != nil { // afterwards each contact has sent a message
 		return err
 	}
 	goOut := b.load(s, 64, requests(prebuilt, func(i int, _ *rand.Rand) []byte {

@@ -28,7 +28,7 @@ import (
 	"bahi/internal/test/pdftest"
 )
 
-// party is an account whose statements are asked for.
+// party is an account whose statements the test requests.
 type party struct {
 	ledger  string // path of its rows
 	in, out string // an entry of each side
@@ -195,7 +195,7 @@ func (w *workshop) random(t *testing.T) {
 func (w *workshop) forgeries(t *testing.T) {
 	whole, err := tlog.ReadStatement(w.statement(w.accounts[0]))
 	require.NoError(t, err)
-	other, err := tlog.ReadStatement(w.statement(w.accounts[5])) // a bank too
+	other, err := tlog.ReadStatement(w.statement(w.accounts[5])) // another bank account
 	require.NoError(t, err)
 	edited := slices.IndexFunc(whole.Events, func(e event.Stored) bool { return e.Type == "BankRowEdited" })
 	last := int(whole.Entry.Size) - 1

@@ -71,7 +71,7 @@ func openStore(ctx context.Context, url string) (*storedLog, error) {
 		l.close(ctx)
 		return nil, fmt.Errorf("find the log in the database: %w", err)
 	}
-	// A log that no Bahi with a tree has served has no such tables.
+	// An old Bahi, which built no tree, left no such tables.
 	var generation int
 	l.tables = l.id
 	err = l.conn.QueryRow(ctx, `select generation, store_id from projection.generation where name = 'audit' and status = 'live'

@@ -33,8 +33,8 @@ import (
 // evidence has an auditor's evidence about a log of 300 events in Postgres, from before each attack.
 type evidence struct {
 	key     string // file with the public key
-	early   string // file with a checkpoint of 100 events, outside the database
-	short   string // file with one of 200 events
+	early   string // file with a checkpoint of the first 100 events, kept outside the database
+	short   string // file with a checkpoint of the first 200 events
 	kept    string // file with the newest checkpoint, of all events
 	archive string
 }
@@ -185,8 +185,8 @@ func (e *evidence) lost(t *testing.T) {
 	require.Contains(t, problems, "which is not in this database: its log is empty")
 }
 
-// A forger changes a row with SQL. A checkpoint kept elsewhere detects it; the hashes in the database, if not forged too, or an older
-// archive name the event.
+// A forger changes a row with SQL. A checkpoint kept elsewhere detects the change. The hashes in the database name the event
+// unless they are forged too; an older archive also names it.
 func (e *evidence) changed(t *testing.T) {
 	t.Parallel()
 	const shift = `update log.event set position = position + 1000 where position > 150; update log.event set position = position - 1000 %+d

@@ -100,8 +100,8 @@ func TestUndoIsValidForSevenDays(t *testing.T) {
 	require.Equal(t, id, n.holder(t, "rao@example.org"))
 }
 
-// An attacker may register the address, or change another account to it, completely or in part, to keep it from its owner. They cannot
-// verify it.
+// An attacker may register the address, or change another account's address to it, to keep it from its owner. The attacker cannot verify
+// the address.
 func TestOnlyAVerifiedAddressBlocksAnUndo(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)

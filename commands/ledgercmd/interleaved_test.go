@@ -34,7 +34,7 @@ import (
 	"bahi/internal/test/interleavetest"
 )
 
-// open is a Vault whose ciphertext is the text.
+// openVault is a Vault that does not encrypt: the ciphertext is the text.
 type openVault struct{}
 
 func (openVault) ForgetNamed() {}

@@ -189,7 +189,7 @@ func slugKey(ctx context.Context, h *commands.Handler, slug string) (string, err
 	return unique.Key(ctx, h, company.Slugs, []byte(slug))
 }
 
-// firstFree returns a free number after a taken one, or 1. It does not check all numbers.
+// firstFree returns 1 if that is free, or a free number whose predecessor is taken. It does not check all numbers.
 func firstFree(taken func(int) (bool, error)) (int, error) {
 	last, free := 0, 1
 	for {

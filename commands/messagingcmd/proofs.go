@@ -51,7 +51,7 @@ const (
 	maxSigners = 10  // channels with one common secret
 )
 
-// SignedBy tries the secrets of the given number of channels, and returns the first channels with the secret that signed a call.
+// SignedBy tries the app secrets of at most tried channels. It returns the channels whose secret signed a call, at most maxSigners.
 func (f *Messages) SignedBy(ctx context.Context, tried int, signed func(secret string) bool) (signers []int64, err error) {
 	ids, err := f.Known.WithAppSecret(ctx, min(tried, maxSecrets))
 	for _, id := range ids {

@@ -344,8 +344,8 @@ func (a *appender) sees(position event.Position) {
 	}
 }
 
-// explain sends the results of the transactions that a plan refused: the first result if an earlier call appended them, else the violated
-// expectation. It returns those for which the connection was lost.
+// explain sends a result for each transaction that a plan refused: the first result if an earlier call appended the transaction, otherwise
+// the violated expectation. It returns the transactions that it could not look up, because the connection was lost.
 func (a *appender) explain(ctx context.Context, p *plan) (again []*pending) {
 	for i, m := range p.refused {
 		if a.conn == nil { // lost while explaining the previous one

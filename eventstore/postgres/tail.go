@@ -274,8 +274,8 @@ type logEnd struct {
 	id       uuid.UUID
 }
 
-// poll wakes the subscribers unless the log ends as at the last poll and where the last notice said. So followers of a quiet log need one
-// query together. An end that is the same proves the events before it, because positions are dense.
+// poll reads the log's end. It wakes the subscribers if the end differs from the end at the last poll, or from the position in the last
+// notice. So one query is enough for all subscribers of a quiet log. The same end means the same log, because positions have no gaps.
 func poll(ctx context.Context, conn *pgx.Conn, p timeouts, t *tail, known logEnd) (end logEnd, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.ask)
 	defer cancel()

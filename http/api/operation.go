@@ -170,8 +170,8 @@ func (o *operation) describe() huma.Operation {
 
 var variableName = regexp.MustCompile(`\{([^}]+)\}`)
 
-// variables maps the input's names of path parameters to the path's variables. A parameter with a name that is not in the path maps to the
-// path's next variable without a parameter. So operations on several paths can share an input, although each path has its own names.
+// variables maps an input's path parameters to variables of the path, for parameters whose names are not in the path. Each gets the next
+// variable that no other parameter has. So operations whose paths have different names of variables can share an input.
 func variables(path string, input reflect.Type) map[string]string {
 	var asked []string
 	vars, taken := map[string]string{}, map[string]bool{}

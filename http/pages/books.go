@@ -260,7 +260,7 @@ func (d *desk) account(in sent) page {
 	}
 	if wrong != nil {
 		in.status = http.StatusUnprocessableEntity
-		shown.Account = map[string]any{"name": of["name"], "kind": kind} // without the balances of now
+		shown.Account = map[string]any{"name": of["name"], "kind": kind} // without the current balances
 	} else {
 		shown.Rows = d.newestRows(kind, d.id, &shown)
 	}

@@ -265,7 +265,7 @@ func (d *desk) record(in sent) page {
 	}
 	if d.of.cells != "" {
 		internal = nil
-	} else if !d.scripted() { // a script reads the live part alone
+	} else if !d.scripted() { // for a script, the live part is enough
 		b.Values = d.pairs(s, record, slices.Concat(internal, d.of.without, d.of.columns[:1], d.of.live))
 	}
 	for _, name := range internal {

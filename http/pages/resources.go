@@ -34,7 +34,7 @@ type resource struct {
 	given   []string          // fields that are shown and not in forms
 	by      string            // query parameter and field of the parent's id, if the path has no variable for it
 	first   string            // filter that is always set, by default to its first choice
-	lacks   string            // text if that filter has no choice
+	lacks   string            // text of the page if filter first has no choices
 	stream  string            // operation whose event stream reports changes of a part's list, or of a record
 	events  string            // names of its events
 	live    []string          // fields of a record that the stream updates; empty: the list

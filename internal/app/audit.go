@@ -213,7 +213,7 @@ func (s *System) signLast(ctx context.Context) {
 			err = ctx.Err()
 		}
 	}
-	if err == nil && head > 0 { // waits for the signer's own turn, which may be running and ends with the process
+	if err == nil && head > 0 { // the signer may be signing now, and the end of the process would stop it
 		err = s.UntilSigned(ctx)
 	}
 	if err != nil {

@@ -63,7 +63,7 @@ func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 		if stays {
 			require.NotZero(t, l.Away.Load())
 			for line := range strings.Lines(p.Text()) {
-				// whose 503 is a 500, by SPEC.txt
+				// create-enquiry returns 500 instead of 503, by SPEC.txt
 				require.False(t, strings.Contains(line, "status=500") && !strings.Contains(line, "operation=create-enquiry"), line)
 			}
 		} else {

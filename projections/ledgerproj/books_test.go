@@ -59,7 +59,7 @@ func text(n int64) string { return strconv.FormatInt(n, 10) }
 
 func entries(paise int64) book.Side { return book.SideOf([]bank.Entry{{Amount: unit.Money(paise)}}) }
 
-// what is read of rows and totals in these tests.
+// Queries of the stored rows and totals.
 const (
 	rows = `select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, account_id, date, in_cash,
 		out_cash, revision, deleted from row_version order by row_id, from_position`

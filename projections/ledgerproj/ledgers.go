@@ -36,7 +36,7 @@ func (l *ledgerSums) count(a amount, sign int64) {
 	l.fineAbove.count(a.fine.total, sign, &l.fineBelow.total)
 }
 
-// count adds a positive total to t, or the opposite of a negative one to below. If sign is -1, it subtracts.
+// count adds a positive total to t, and subtracts a negative one from below. If sign is -1, it does the opposite.
 func (t *total) count(of total, sign int64, below *total) {
 	if of.high < 0 {
 		t, sign = below, -sign

@@ -37,7 +37,7 @@ const (
 // dialect is a wire format: the account that uses it, and a server of ours for it.
 type dialect struct {
 	account  network.Account
-	identity string                          // that its health has
+	identity string                          // identity in the response to a health check
 	silent   bool                            // its health is only an identity
 	sent     func(*http.Request) (to string) // checks a request to send, and returns its recipient
 	accepts  func(nth int64) string

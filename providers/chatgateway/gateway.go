@@ -57,7 +57,7 @@ type Event struct {
 	Title  string
 	Reason string
 
-	// the network's id of our number or page that received or sent the message; of a template the account's; empty: unknown
+	// the network's id of our number or page that received or sent the message; for a template, that of our account; empty: unknown
 	Sender   string
 	App      string // the name or id of our app at the aggregator; empty: unknown
 	Page     bool   // the event is of a page; its people have ids instead of phones

@@ -308,7 +308,7 @@ func TestPictureIsMadeSmallForTheVisionModel(t *testing.T) {
 		require.ErrorIs(t, err, llm.ErrNoPicture)
 	}
 
-	sideways := image.NewGray(image.Rect(0, 0, 40, 20)) // with a white left half, which is above on the photo
+	sideways := image.NewGray(image.Rect(0, 0, 40, 20)) // its left half is white; upright, this half is at the top
 	for y := range 20 {
 		for x := range 20 {
 			sideways.Pix[y*sideways.Stride+x] = 255

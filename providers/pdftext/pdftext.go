@@ -52,7 +52,7 @@ type Reader struct {
 	Processor time.Duration
 }
 
-// wait is how long a file waits for the workspace's other one. Afterwards other workspaces' jobs go first.
+// wait is the maximum time that a file waits for another file of the workspace. Afterwards jobs of other workspaces run first.
 const wait = 100 * time.Millisecond
 
 // Pages yields the lines of each page of a workspace's PDF, while the program continues. The cells of a line are a row of a table. An empty

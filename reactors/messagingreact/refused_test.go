@@ -197,7 +197,7 @@ func unchannelled(t *testing.T) {
 	d.Rate = 3
 	id := d.begin()
 	d.net.answer = func(nth int) error {
-		if nth == 3 { // while the last one of the first three is called
+		if nth == 3 { // during the third call, the last of the first batch
 			_, err := d.Delete(t.Context(), d.req, strconv.FormatInt(d.clip.ChannelID, 10))
 			require.NoError(t, err)
 		}
@@ -225,7 +225,7 @@ func TestACampaignThatIsPutOffPausesAlsoIfThatTakesLongerThanAJob(t *testing.T) 
 	d.Messages.Sandboxed = func(network.Account) bool { return false }
 	id := d.begin()
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unreached, After: 300 * time.Millisecond} }
-	require.Eventually(t, func() bool { // the first may find time for the audience only
+	require.Eventually(t, func() bool { // the first job may have time only for the audience
 		_, err := d.Dispatch(t.Context(), id, time.Second)
 		require.NoError(t, err)
 		return d.stats(id).Status != campaign.Active

@@ -95,7 +95,7 @@ type sources struct {
 	whole    string // totals of account a
 	current  string // conditions on table row_version v
 
-	// nodes returns the SQL of row_count, cash and fine of account a's totals of a level. The condition on t.node selects the totals.
+	// nodes returns the SQL that reads totals of account a at a level: row_count, cash and fine. The condition on t.node selects the totals.
 	nodes func(level int, condition string) string
 }
 

@@ -49,7 +49,7 @@ type recorded struct {
 	missing   error // error for an unknown record
 }
 
-// history returns all versions of a record, or the error missing. show converts a stored state.
+// history returns all versions of a record, or r.missing if the record is unknown. show converts a stored state.
 func history[S, T any](ctx context.Context, at *readmodels.At, v *Views, r recorded, show func(S, *int64) T) ([]RecordVersion[T], error) {
 	var before *T
 	versions, err := readmodels.Rows(ctx, v.Reader.From(at, "orders"), func(row pgx.CollectableRow) (o RecordVersion[T], err error) {

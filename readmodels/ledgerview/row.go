@@ -166,8 +166,8 @@ func (b Balance) Plus(e book.Effect) Balance {
 // LastRow is greater than all row ids.
 const LastRow = 1<<40 - 1
 
-// BalancesAt returns an account's balance after all rows up to each date, and on that date up to an id, even if no row has them. It returns
-// the ledger's NoAccount.
+// BalancesAt returns, for each date, an account's balance after all earlier rows and the rows of that date with ids up to row. No row needs
+// to have the date or the id. For an unknown account it returns the ledger's NoAccount.
 func (v *Views) BalancesAt(ctx context.Context, at *readmodels.At, of AccountKey, row int64, dates ...unit.Date) (map[unit.Date]Balance,
 	error) {
 	days := make([]int32, len(dates))

@@ -8,7 +8,7 @@ import (
 	"bahi/domain/event"
 )
 
-// Log reads the log without its table, which a log in another store lacks.
+// Log reads the log through its store: only a log in Postgres has a table.
 type Log interface {
 	// At returns the event at a position, or false.
 	At(ctx context.Context, at event.Position) (event.Stored, bool, error)

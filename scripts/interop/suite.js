@@ -14,7 +14,7 @@ const collect = async (read) => {
   return events;
 };
 
-// expecting is an append's expectation, by the client's name for it.
+// suite registers the tests of a client. expecting returns the append option that states the expected revision, by the client's name.
 export function suite(name, lib, Client, expecting) {
   // One after the other: a client that is closed ends the appends of all others in its process.
   describe(name, () => {

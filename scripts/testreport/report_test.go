@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// runTests runs go test on a module made of the given files, and answers the report.
+// runTests runs go test on a module made of the given files, and returns the report.
 func runTests(t *testing.T, files map[string]string) (string, bool) {
 	t.Helper()
 	dir := t.TempDir()

@@ -172,7 +172,7 @@ func tableOf(table *html.Node) string {
 	return strings.Join(lines, "\n")
 }
 
-// under returns the names of columns with the names in the row below them.
+// under appends to each column's name the different name in the row below it.
 func under(names, row []string) []string {
 	row = slices.Clone(row)
 	for i := range min(len(names), len(row)) {

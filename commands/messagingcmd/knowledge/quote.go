@@ -220,7 +220,7 @@ func (c *choice) score(h held) float64 {
 	return score / of
 }
 
-// elsewhere reports whether another row of the item's list has a thing that the question names, and the item does not. It also reports
+// elsewhere reports whether another row of the item's list has a thing that the question names and that the item lacks. It also reports
 // whether the item's cell of the column that the question names is empty.
 func (c *choice) elsewhere(h held) bool {
 	for i, w := range c.words {

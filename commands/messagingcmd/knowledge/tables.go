@@ -81,7 +81,7 @@ const maxWrapped = 4
 
 // unwrapped joins the lines of first cells that extend over several lines.
 func unwrapped(lines [][]botsource.Cell) (all [][]botsource.Cell) {
-	rest := 0 // lines until the end of the table, unless a row follows
+	rest := 0 // number of one-cell lines that may follow before the table ends
 	for _, line := range lines {
 		for n := len(all) - 1; n >= 0 && rest > 0 && len(line) > 0; n-- {
 			joined := unwrap(all[n], line)

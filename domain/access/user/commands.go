@@ -181,7 +181,8 @@ func (c ChangePicture) Decide(s State) ([]event.Event[State], error) {
 	return s.record(PictureChanged(c), c.Key == s.Picture)
 }
 
-// LinkIdentity lets the user sign in with a provider's identity. The identity is claimed already.
+// LinkIdentity lets the user sign in with a provider's identity. The caller has claimed the identity
+// before.
 type LinkIdentity struct {
 	IdentityKey string
 }

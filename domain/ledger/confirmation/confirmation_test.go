@@ -42,7 +42,7 @@ func TestOnePhoneForTwoAccountsIsRefused(t *testing.T) {
 	require.Equal(t, &fault.Error{Kind: fault.Conflict, Code: "phone_shared", Detail: "Accounts 1 (Asha) and 2 (Asha) have the same phone",
 		Fields: []fault.Field{{Field: "accounts", Message: "another account has the same phone", ID: int64(1)},
 			{Field: "accounts", Message: "another account has the same phone", ID: int64(2)}}}, err)
-	two[1].OptIn = false // it is not asked
+	two[1].OptIn = false // without opt-in, the request leaves the account out
 	_, err = confirmation.Request{Kind: "client"}.Choose(two)
 	require.NoError(t, err)
 }

@@ -93,7 +93,7 @@ func (c NoteReply) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Replied(c)}, nil
 }
 
-// Edit changes the fields of a draft that it contains. A given client becomes the client of the entries without one.
+// Edit changes the fields of a draft that are present in Edit. A given client becomes the client of the entries without one.
 type Edit struct {
 	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"true" minimum:"1" doc:"ID of the client, also set on entries without one"`
 	Date     patch.Field[unit.Date] `json:"date,omitzero"          nullable:"true" doc:"Date of the order"`

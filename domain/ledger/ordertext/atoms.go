@@ -168,8 +168,8 @@ func deadlineAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
-// moment returns the number of tokens from i on that are a date, a time or a span of days. If asked is true, the previous word requires
-// one.
+// moment returns the number of tokens from i on that are a date, a time or a span of days. asked reports whether the
+// previous word announces one, such as "before".
 func moment(all tokens, i int, asked bool) int {
 	t, next := all.at(i), all.at(i+1)
 	day := func(t token) bool { return t.number && t.whole && t.value >= 1_000 && t.value <= 31_000 }

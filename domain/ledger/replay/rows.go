@@ -233,7 +233,7 @@ func (b *Books) judge(e recorded, ledger, change string, before, after *Row) {
 	b.rule(!before.settled(), e, of, e.id, "a settled row is changed")
 }
 
-// entry has the fields with a value of all ledgers' entries.
+// entry has the fields that determine an entry's value, of the entries of all ledgers.
 type entry struct {
 	Kind          string      `json:"kind"`
 	Amount        unit.Money  `json:"amount"`

@@ -221,7 +221,7 @@ func TestANetworkKnowsAContactByIds(t *testing.T) {
 	require.Equal(t, []string{"k1", ""}, []string{s.SenderKey("k1"), s.SenderKey("k9")})
 }
 
-// The rows of words.tsv are the purpose of a word, a text, quoted as in Go, and the meaning of the text; - is none.
+// A row of words.tsv has the purpose of a keyword, a text quoted as in Go, and the meaning of the text; - means no meaning.
 func TestWordsAreTheWholeText(t *testing.T) {
 	t.Parallel()
 	table, err := os.ReadFile("testdata/words.tsv")

@@ -160,7 +160,7 @@ func (n *node) follow(store eventstore.Store) {
 	}
 }
 
-// wrongLater is wrong for goroutines that do not hold the world's lock.
+// wrongLater calls [world.wrong] for goroutines that do not hold the world's lock.
 func (w *world) wrongLater(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
