@@ -159,7 +159,7 @@ func TestACommandIsNotDecidedOnWhatTheLogHasLost(t *testing.T) {
 	require.Equal(t, []string{"ThingMade", "ThingNamed", "ThingMade"}, n.log(t))
 }
 
-// Followers of the log may receive the loss later.
+// Subscribers to the log may detect the loss later.
 func TestAnAppendThatIsGivenALostEventsPositionMakesWhatWasKnownForgotten(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
@@ -206,7 +206,7 @@ func TestACommandThatHasReadALostEventDecidesAgain(t *testing.T) {
 	require.Equal(t, "sees new", l.State.Name)
 }
 
-// losingVault has in memory the version of its keys that the database had.
+// losingVault uses the version of the keys that is in memory, although the database may have lost it.
 type losingVault struct {
 	sum
 

@@ -108,7 +108,7 @@ func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64,
 	return n, nil
 }
 
-// reserve appends a reservation that follows the newest one, and any that the log may have lost.
+// reserve appends a reservation of numbers. They follow the newest reserved ones, even those that the log may have lost.
 func (h *Handler) reserve(ctx context.Context, name string, count int64) (number.Reserved, error) {
 	stream := number.Kind.Stream(name)
 	for range maxTries {

@@ -65,7 +65,7 @@ func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
 	require.Equal(t, fmt.Sprintf(`"%d"`, changed.Revision), a.Header("ETag"))
 	seen(members[1]).PATCH(path+"/"+ravi.User.ID, `{"permissions":{"audit":"read"}}`).Problem(412, stale)
 	seen(members[1]).DELETE(path+"/"+ravi.User.ID).Problem(412, stale)
-	seen(members[2]).PATCH(path+"/"+usha.User.ID, write).Status(200) // of the same list
+	seen(members[2]).PATCH(path+"/"+usha.User.ID, write).Status(200) // with the revision from the same list
 	asha.GET(path).Status(200).JSON(&members)
 	require.Equal(t, changed.Revision, members[1].Revision)
 	require.Equal(t, "write", members[1].Permissions["ledger"])

@@ -281,7 +281,7 @@ func (s shop) aKeyWithoutTheAreaOpensNothing(t *testing.T, requests map[string]r
 		}
 		others := map[string]string{}
 		for _, other := range areas {
-			// what goes to a workspace in its path asks for the marketplace there
+			// an operation with a workspace in its path requires a permission for the marketplace there
 			if other != string(op.Area) && (op.Area != "" || other != "marketplace") {
 				others[other] = "write"
 			}

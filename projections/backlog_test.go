@@ -28,7 +28,7 @@ func newBacklog(t *testing.T) *backlog {
 	return b
 }
 
-// goesOn advances the clock by seconds. Each second the log grows by 10 events and the projection folds a number.
+// goesOn advances the clock by seconds. Each second the log grows by 10 events, and the projection folds the given number.
 func (b *backlog) goesOn(seconds int, folds event.Position) {
 	for range seconds * 10 {
 		b.now = b.now.Add(time.Second / 10)

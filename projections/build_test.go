@@ -67,7 +67,7 @@ func TestRebuildUnderLoadReplacesTheLiveGeneration(t *testing.T) {
 	require.Equal(t, "live", listed[0].State, listed[0].Error)
 }
 
-// No process folds the log when the new generation becomes live. It has what the old one had.
+// No process folds the log when the new generation becomes live: the new tables end at the old ones' position.
 func TestANewGenerationIsLiveWhereTheOldOneStopped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -106,7 +106,7 @@ func TestCopyEncodesRowsInChunks(t *testing.T) {
 	require.Zero(t, r.exec(t, `delete from public.copied`))
 }
 
-// A name that begins with a dash removes the last one; one that begins with a plus renames all.
+// A name that begins with a dash deletes the last row. A name that begins with a plus renames all rows.
 func TestRowsAreCountedAsTheyChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

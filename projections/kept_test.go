@@ -98,7 +98,7 @@ func TestRollbackRefusesAParkedGeneration(t *testing.T) {
 	r.add(t, "Ant")
 	r.rebuilt(t, p)
 	run := r.run(t, p)
-	r.tend(t, broken) // follows with the kept generation
+	r.tend(t, broken) // keeps the kept generation up to date
 	soon(t, "a process follows it", func() bool { return r.of(t, p, 1).Owner != nil })
 	cured.Store(false)
 	r.add(t, "error")

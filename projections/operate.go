@@ -23,8 +23,8 @@ var (
 	ErrNotDiffers           = fault.New(fault.Conflict, "The rebuild does not wait for its differences to be accepted")
 )
 
-// change tries conditions on name and version in turn. It updates the generations that match the first condition with a match. Without a
-// match, it returns the error otherwise.
+// change updates generations. It tries the conditions on name and version in turn until one matches a generation. If none does, change
+// returns the error in parameter otherwise.
 func change(ctx context.Context, pool *pgxpool.Pool, p *Projection, otherwise error, set string, conditions ...string) error {
 	for _, where := range conditions {
 		done, err := pool.Exec(ctx, `update projection.generation set `+set+` where `+where, p.Name, p.Version)

@@ -62,7 +62,7 @@ func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 	}
 }
 
-// A process that finds no live tables may look for their build only after it has ended.
+// A process that finds no live tables may look for their build after the build has ended.
 func TestAFirstBuildThatHasJustEndedIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

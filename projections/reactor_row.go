@@ -180,7 +180,7 @@ func (a *reaction) move(ctx context.Context, db querier, to event.Position, id *
 }
 
 // hand forwards events and moves the checkpoint past the stored ones. Meanwhile it checks every second whether it still owns the
-// checkpoint. By these queries, other processes also detect that it does not hang.
+// checkpoint. Other processes see these queries, so they do not take it for hanging.
 func (a *reaction) hand(ctx, reading context.Context, d decoded) error {
 	forwarding, stop := context.WithCancelCause(reading)
 	defer stop(nil)

@@ -35,7 +35,8 @@ var statusesBefore = map[string][]string{
 	statusScratch: {requested, filling, indexing, catchingUp, comparing, differs, statusLive, statusKept},
 }
 
-// become changes the status of the matching generations and returns those that may change so. set has further columns to set, or is empty.
+// become changes the status of the matching generations whose status may change so, and returns these generations. set has further columns
+// to set, or is empty.
 func become(ctx context.Context, db querier, to, set, where string, args ...any) ([]generation, error) {
 	if set != "" {
 		set = ", " + set
@@ -46,7 +47,7 @@ func become(ctx context.Context, db querier, to, set, where string, args ...any)
 	return pgx.CollectRows(rows, pgx.RowToStructByName[generation])
 }
 
-// unused sets the columns of a generation that becomes [statusScratch] so that its owner and its time end.
+// unused removes the owner and the expiry of a generation that becomes [statusScratch].
 const unused = `owner = null, keep_until = null`
 
 // Conditions on a projection's name and version.

@@ -61,7 +61,7 @@ func TestAPlacedReactorMissesNoEvent(t *testing.T) {
 	run.stop()
 	require.Equal(t, want, r.events())
 
-	// as with a log that this one has replaced
+	// the checkpoint of a former log
 	r.exec(`update reactor.checkpoint set store_id = gen_random_uuid(), position = 1, error = 'sick'`)
 	place()
 	require.EqualValues(t, 1, r.exec(`delete from reactor.checkpoint where store_id = $1 and position = $2 and error is null`,

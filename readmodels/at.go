@@ -32,7 +32,7 @@ var ErrPositionTimeout = fault.New(fault.Unavailable, "The projections have not 
 // ErrBeyondHead reports that a read requires a position beyond the head of the log.
 var ErrBeyondHead = fault.New(fault.Invalid, "The log does not reach that position yet")
 
-// derived returns an At with a's requirements. Its reads set the results in a.
+// derived returns an At with a's requirements. The freshness of its reads is collected in a.
 func (a *At) derived() *At {
 	if a == nil {
 		return &At{}

@@ -118,7 +118,7 @@ func each[T any](as pgx.RowToFunc[T], take func(T) error) func(pgx.Rows) error {
 	}
 }
 
-// Row returns a view's only row, or the error missing if there is none.
+// Row returns a view's only row. Without a row it returns missing.
 func Row[T any](ctx context.Context, t Tables, missing error, as pgx.RowToFunc[T], sql string, args ...any) (one T, err error) {
 	found := false
 	err = t.read(ctx, query{sql, args, func(rows pgx.Rows) (err error) {

@@ -54,7 +54,7 @@ func (s *shelf) read(follow readmodels.Follow) *readmodels.Reader {
 	return readmodels.NewReader(s.reads, map[string]int{"names": 1}, follow)
 }
 
-// built is a shelf whose projection has seen so many events, and does not go on.
+// built returns a shelf whose projection has folded the given number of events and then stopped.
 func built(t *testing.T, events int) *shelf {
 	t.Helper()
 	s := open(t)

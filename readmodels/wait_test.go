@@ -46,7 +46,7 @@ func TestReadsOfOneDecisionNeedWhatTheLogHadAtTheFirst(t *testing.T) {
 	s := built(t, 2)
 	reader := s.read(nil)
 	read := func(at *readmodels.At) ([]string, error) {
-		for range 3 { // what is added meanwhile is never folded here
+		for range 3 { // no process folds the events that are added meanwhile
 			all, err := list(t.Context(), reader, at)
 			require.NoError(t, err)
 			require.Equal(t, []string{"n0", "n1"}, all)
@@ -71,8 +71,7 @@ func (s *shelf) tend(t *testing.T) {
 	})
 }
 
-// A reader that has read up to a position never reads less afterwards, from any generation, and gives up at no switch of generations. The
-// benchmark measures how long a switch takes on a quiet machine.
+// After a read up to a position, no later read of any generation has less. No read fails because generations switch. The benchmark measures how long a switch takes on a quiet machine.
 func TestReadersNeverGoBackWhileGenerationsSwitch(t *testing.T) {
 	t.Parallel()
 	s := built(t, 5)

@@ -340,7 +340,7 @@ func processorTime(server, postmaster int) (sum time.Duration, err error) {
 	}
 	for _, pid := range append(backends, postmaster, server) {
 		taken, err := bench.ProcessorTime(pid)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // it has ended, and the postmaster has its time
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // the process has ended, and its time counts for the postmaster
 			continue
 		}
 		if err != nil {

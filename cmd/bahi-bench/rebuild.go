@@ -61,7 +61,7 @@ func (b *benchmark) rebuilds(ctx context.Context) error {
 	return nil
 }
 
-// rebuildLive measures a rebuild beside the live tables and its comparison with them, in its own process, with the memory.
+// rebuildLive measures a rebuild beside the live tables, with the comparison, in its own process. It also measures the process's memory.
 func (b *benchmark) rebuildLive(ctx context.Context, url string) error {
 	var peak float64
 	err := b.onDatabase(ctx, url, func(sys *app.System) error {

@@ -33,7 +33,7 @@ var (
 	ways    = []string{"NEFT", "UPI", "RTGS", "IMPS", "Cheque", "Cash deposit"}
 )
 
-// rowBody returns a row of a bank account, of today.
+// rowBody returns a row of a bank account, dated today.
 func rowBody(random *rand.Rand) string {
 	side := "in_entries"
 	if random.IntN(3) == 0 {

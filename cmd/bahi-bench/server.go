@@ -51,7 +51,7 @@ var serverSettings = []string{
 	"BAHI_LIMIT_ENQUIRY_CREATE=off", "BAHI_LIMIT_MESSAGING_GENERAL=off", "BAHI_LIMIT_CHAT_SEND=off", "BAHI_LIMIT_WEBHOOKS=off",
 }
 
-// onServer makes a scenario of one that needs a server on a new database.
+// onServer returns a scenario that runs measure with a server on a new database.
 func onServer(measure func(*benchmark, context.Context, *server) error) func(*benchmark, context.Context) error {
 	return func(b *benchmark, ctx context.Context) error {
 		b.servers++
@@ -68,7 +68,7 @@ func onServer(measure func(*benchmark, context.Context, *server) error) func(*be
 	}
 }
 
-// onLedger makes a scenario of one that needs a server with bank accounts.
+// onLedger returns a scenario that runs measure with a server that has bank accounts.
 func onLedger(measure func(*benchmark, context.Context, *server) error) func(*benchmark, context.Context) error {
 	return onServer(func(b *benchmark, ctx context.Context, s *server) error {
 		if err := s.openAccounts(ctx); err != nil {

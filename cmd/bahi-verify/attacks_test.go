@@ -21,8 +21,8 @@ import (
 	"bahi/internal/test/audittest"
 )
 
-// asDocumented checks that the verifier's output for an attack has the pieces, in order, that the attack's row in
-// docs/audit-format.md has in a column.
+// asDocumented compares the verifier's output for an attack with a cell of the attack's row in docs/audit-format.md: the output
+// must contain the pieces of the cell in order.
 func asDocumented(t *testing.T, attack string, column int, said string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "audit-format.md"))

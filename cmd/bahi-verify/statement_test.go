@@ -130,7 +130,7 @@ func TestStatements(t *testing.T) {
 	t.Run("have the events of their account alone", w.alone)
 	t.Run("name each forgery", w.forgeries)
 	t.Run("have a code on paper that is scanned", w.printed)
-	t.Run("are compared with a code on paper", w.codeOnPaper) // it posts rows
+	t.Run("are compared with a code on paper", w.codeOnPaper) // last, because it posts rows
 }
 
 func (w *workshop) random(t *testing.T) {

@@ -88,7 +88,7 @@ func TestANewcomerWhoSignsInTwiceAtOnceGetsOneAccount(t *testing.T) {
 		in, err := slow.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 		late <- outcome{in, err}
 	}()
-	<-reached // it has the address, and no account yet
+	<-reached // the slow sign-in knows the address, and has created no account yet
 	first, err := quick.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
 	goOn()

@@ -46,7 +46,7 @@ type town struct {
 	now time.Time
 }
 
-// hashes is the vault with keyed hashes of one town: the limit of mails to an address counts by them.
+// hashes is the vault with keyed hashes that differ in each town, so that towns do not share the limit of mails to an address.
 type hashes struct {
 	*vault.Vault
 

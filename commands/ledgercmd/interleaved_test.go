@@ -326,7 +326,7 @@ func newSuite(t *testing.T) *commandtest.Suite[*ledgercmd.Books] {
 	s := &commandtest.Suite[*ledgercmd.Books]{Log: interleavetest.NewLog(), Start: startBooks}
 	s.Commands = settle(t, s.Log).commands(t)
 	s.Broken = broken(s.Log)
-	s.Same = func(e event.Stored) string { // the oldest row may be one that has come since: it narrows only what is refused
+	s.Same = func(e event.Stored) string { // its EarliestRow may be that of a later row, which has no effect
 		if e.Type == "BankAccountDeleted" {
 			return ""
 		}

@@ -65,7 +65,7 @@ const (
 	byModel     = "model"
 )
 
-// The time for which an upload waits for another upload of its workspace (CONTRACT.md R11), and the same time for a job. After it, jobs of
+// An upload waits for another upload of its workspace at most khataWait (CONTRACT.md R11), and in a job at most jobWait. Afterwards jobs of
 // other workspaces run first.
 const (
 	khataWait = 10 * time.Second

@@ -34,7 +34,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	draws.Default(20) // each posts to a database or follows twenty interleavings
+	draws.Default(20) // each draw posts to a database, or runs twenty interleavings
 	os.Exit(m.Run())
 }
 

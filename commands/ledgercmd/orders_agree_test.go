@@ -174,7 +174,7 @@ func (d *desk) step(n *node) error {
 	return err
 }
 
-// Two commands at once, and processes that die, are TestFiveCommandsKeepTheRules.
+// TestFiveCommandsKeepTheRules covers concurrent commands and processes that die.
 func TestCommandsAndOrdersAgreeWhateverHappens(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

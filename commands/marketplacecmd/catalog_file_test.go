@@ -281,7 +281,7 @@ func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
 		{"f", 6, nil}} {
 		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 	}
-	for _, cell := range []string{"B3", "A4", "C4", "D5"} { // as programs write them that compute nothing
+	for _, cell := range []string{"B3", "A4", "C4", "D5"} { // as written by programs that compute no formulas
 		require.NoError(t, book.SetCellFormula("Sheet1", cell, "1+1"))
 	}
 	require.NoError(t, book.SetCellFormula("Other", "A2", "1+1"))
@@ -398,7 +398,7 @@ func TestADamagedFileIsRefusedAsAWhole(t *testing.T) {
 	const damaged = "it is damaged: a part of it cannot be unpacked"
 	require.Equal(t, damaged, refused(bytes.Replace(stored, []byte("1.25"), []byte("9.25"), 1))) // as on a bad disk
 
-	// One sheet has broken XML, as of programs that do not escape texts. One would take gigabytes.
+	// One sheet has broken XML, because its program does not escape texts. Another one would take gigabytes.
 	parts := unpacked(t, content)
 	const name = "xl/worksheets/sheet1.xml"
 	with := func(text string) []byte {

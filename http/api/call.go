@@ -34,7 +34,7 @@ type call struct {
 
 	request commands.Request
 	fresh   *readmodels.At // nil: its reads are not reported
-	body    []byte         // nil if huma reads it, or without one
+	body    []byte         // nil if huma reads it, or if the request has none
 	print   *fingerprint   // nil without a key
 	file    File           // file of a form
 	wrong   []fault.Field  // faults found so far

@@ -58,7 +58,7 @@ type Op struct {
 	ReadOnly    []string       // fields of a read that a write ignores: id, rows.balance
 	StrictQuery bool           // unknown and repeated query parameters are refused
 	DryRun      bool           // obeys Bahi-Dry-Run; other writes refuse it
-	Untried     bool           // its handler does more than decide and write: the rules are not tried on an unreadable request
+	Untried     bool           // its handler also has other effects, so it does not run in a [commands.Trial] for an unreadable request
 	NoKey       bool           // ignores Idempotency-Key: a retry would return secrets again, and operators' actions store no keys
 
 	Expensive bool // the handler waits for a turn, see [InTurn], such as an import, or a list without a limit

@@ -112,8 +112,8 @@ func parseHop(text string) (netip.Addr, bool) {
 	return plainAddress(a), err == nil
 }
 
-// Patterns of the header Forwarded (RFC 7239, section 4). forwardedForm matches a valid header. forwardedPair matches one of its pairs, with
-// the separator before the pair. Strings must not contain a backslash, because no address requires one.
+// Patterns of the header Forwarded (RFC 7239, section 4). forwardedForm matches a valid header. forwardedPair matches one of its pairs,
+// with the separator before the pair. Strings must not contain a backslash, because no address requires one.
 var (
 	forwardedName = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 	forwardedText = `(?:"([^"\\]*)"|([^"\\,; \t]+))`

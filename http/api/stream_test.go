@@ -70,7 +70,7 @@ func (s station) operator(t *testing.T) *apitest.Client {
 	return apitest.New(t, s.url, "bahi_operator")
 }
 
-// until returns a handler whose source only waits for its end, and reports it.
+// until returns a handler whose source waits until its context ends, and then sends the context's error.
 func until(ended chan<- error) func(*ByStation) (api.Source, error) {
 	return func(*ByStation) (api.Source, error) {
 		return func(ctx context.Context, _ func(api.Event) error) error {

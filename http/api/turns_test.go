@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queue records the order of turns. The test returns each turn.
+// queue records the order of turns. The test ends each turn.
 type queue struct {
 	*turns
 

@@ -72,7 +72,7 @@ func TestContactsAreImported(t *testing.T) {
 	require.Equal(t, []string{"Birthday", "Whats App"}, told.Columns.Ignored)
 	require.Equal(t, []spreadsheet.Column{{Header: "Full Name", Field: "name"}}, told.Columns.Used)
 
-	// An unreadable phone costs no contact.
+	// A contact with an unreadable phone is still created.
 	unread := bring(c.With("Idempotency-Key", "unread"), "name,phone\nShop,ask at the shop\nTwo,98123 45720 / 98123 45721\n,nobody\n")
 	toldOf(t, unread, `{"success":true,"created":2,"failed":1,"errors":[{"row":4,"error":"name: 1 to 100 characters"}]}`)
 	require.Contains(t, unread.Text,

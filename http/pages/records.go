@@ -217,7 +217,7 @@ func (d *desk) here() string {
 // inputOf returns the request of a posted form. It adds to in the values for redrawing a refused form.
 func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) request {
 	form := d.r.PostForm
-	for name, values := range form { // of several boxes with one name
+	for name, values := range form { // several boxes may have one name
 		if d.linked(lastPart(name)) != "" {
 			form.Set(name, strings.Join(values, "\n"))
 		}

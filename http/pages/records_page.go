@@ -299,7 +299,7 @@ func (d *desk) record(in sent) page {
 	if in.status == http.StatusPreconditionFailed && in.changes {
 		changed := differing(in.body, record)
 		if b.Theirs = d.lang.recordDifferences(record, in.body); b.Theirs != nil {
-			changed = nil // all are in words
+			changed = nil // recordDifferences describes all differences in words
 		}
 		for name := range changed {
 			theirs, yours := d.shown(name, s.of(name), record[name]), d.shown(name, s.of(name), in.body[name])

@@ -85,7 +85,7 @@ type Statement struct {
 	From, To time.Time // first and last day, inclusive; zero: no bound
 	Side     Side
 	Units    []Unit            // one to four
-	Opening  []decimal.Decimal // one amount per unit, of the account (both sides) before the rows
+	Opening  []decimal.Decimal // balance of the account before the rows, one amount per unit
 	Before   []decimal.Decimal // sum of the single side before the rows; nil: zero, or both sides are shown
 	Owed     Owed              // says who owes a balance; the zero Owed prints signs
 	Drawn    Drawn

@@ -47,7 +47,7 @@ func (s Settings) check(ctx context.Context) error {
 	if s.Connections < 2 { // some operations need two, such as sending a campaign
 		wrong = append(wrong, fmt.Errorf("BAHI_DB_CONNECTIONS: expected 2 or more, not %d", s.Connections))
 	}
-	for name, d := range map[string]time.Duration{ // 0 of the last is the default
+	for name, d := range map[string]time.Duration{ // for BAHI_TAKEOVER_AFTER, 0 means the default
 		"BAHI_READ_WAIT": s.ReadWait, "BAHI_KEEP_GENERATION": s.Keep, "BAHI_TAKEOVER_AFTER": s.TakeOver,
 	} {
 		if d < 0 {

@@ -47,7 +47,7 @@ func TestImportedLogServesTheSameAnswers(t *testing.T) {
 	row := apptest.Post(clerk.With("Idempotency-Key", "bill 214"), till, apptest.Deposit("2025-03-02", "7"))
 	first := o.Signed()
 	o.Rotated()
-	for range 2 { // an archive leaves out those between the rotation and the last of the day
+	for range 2 { // an archive omits the day's checkpoints after that of the rotation, except the last one
 		apptest.Open(clerk, "Kotak")
 		o.Signed()
 	}

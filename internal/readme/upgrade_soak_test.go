@@ -26,19 +26,20 @@ import (
 
 var update = flag.Bool("update", false, "let the old program write its log and answers into testdata")
 
-// upgrade is a shell with the old program and the new one, and clients of those that serve.
+// upgrade is a shell with the old and the new program, and with clients of the running servers.
 type upgrade struct {
 	*shell
 
 	dir     string
-	at      map[string]string // the address behind one of the page
-	url     string            // of the server that gets the requests
+	at      map[string]string // actual address of a server, by its address on the page
+	url     string            // URL of the server that gets the requests
 	load    *apptest.Load
 	looking *apptest.FreshnessCheckers
 	past    past
 }
 
-// newUpgrade makes the programs: bahi is the old one. Its books have an older version, also if the commits have the same.
+// newUpgrade builds the programs. The old one is named bahi. Its projection of the books gets an older version, even if both commits have
+// the same one.
 func newUpgrade(t *testing.T, env ...string) *upgrade {
 	t.Helper()
 	dir, source := t.TempDir(), t.TempDir()
@@ -81,8 +82,8 @@ func recipe(t *testing.T) (own, alone []step) {
 	return steps(before), steps(after)
 }
 
-// follow runs commands of the page, which must succeed. A program gets another address than the page's, which may be in use. From when it
-// is ready, requests go to it as well as to the one before, and then to it alone.
+// follow runs commands of the page, which must succeed. A program gets another address than the page's, which may be in use. When the
+// program is ready, requests go to it and to the previous server, and then to the program alone.
 func (u *upgrade) follow(all ...step) {
 	u.t.Helper()
 	for _, s := range all {
@@ -162,7 +163,7 @@ func (u *upgrade) fill(events int64) {
 	}, time.Minute, 50*time.Millisecond, "the log is signed")
 }
 
-// under has writers and readers while do does something, and then checks that no write is missing.
+// under calls do while clients write and read, and then checks that no write is missing.
 func (u *upgrade) under(do func()) {
 	ctx, cancel := context.WithCancel(u.t.Context())
 	defer cancel()
@@ -253,7 +254,7 @@ func (u *upgrade) export() {
 	require.NoError(u.t, os.WriteFile(filepath.Join(dir, "answers.json"), append(text, '\n'), 0o600))
 }
 
-// remember reads the accounts and a page of their rows as they are now, for ever.
+// remember stores the responses for the accounts and a page of their rows, as known at the present position.
 func (p past) remember(c *apitest.Client, accounts ...int64) {
 	at := c.GET("/banks").Status(200).Header("Bahi-Position")
 	paths := []string{"/banks?known_at=" + at, "/banks?as_of=2025-06-30&known_at=" + at}

@@ -54,8 +54,8 @@ type checker struct {
 	transactions []ast.Node // functions with a *Tx
 }
 
-// guarded are the reads of tables that transactions may make: rows that they miss have checked the lock of the books, which the transaction
-// has loaded.
+// guarded are the reads of tables that transactions may make. The transaction has loaded the lock of the books, and each row that such a
+// read may miss was checked against that lock.
 var guarded = []string{"EarliestRow", "Closing"}
 
 // rapidT matches a function with a *rapid.T. Its Skip says that a step of a property test does not apply in this state, not that a test

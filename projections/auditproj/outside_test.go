@@ -12,8 +12,8 @@ import (
 	"bahi/projections/auditproj"
 )
 
-// rewritten is the result of an attacker with the whole installation, who rewrites the log, its tree, and validly signed checkpoints (by
-// the next grown and signed) beyond the outside copies.
+// rewritten changes the log like an attacker with the whole installation, and removes the checkpoints. The next calls of grown and signed
+// then build a matching tree and validly sign it, but cannot change the outside copies.
 func (r *rig) rewritten() {
 	r.t.Helper()
 	r.exec(`update log.event set data = '{"n":7}' where position = 4`)
@@ -162,7 +162,7 @@ func TestCheckpointsAreNumberedWithoutGaps(t *testing.T) {
 		{`delete from audit.checkpoint where number = 2`, 1, 2},
 		{`delete from audit.checkpoint where number = 4`, 2, 2},
 		{`delete from audit.checkpoint where number = 1`, 3, 1},
-		{`delete from audit.numbering`, 3, 1}, // 1, 2 and one after the last that is there
+		{`delete from audit.numbering`, 3, 1}, // missing: 1, 2, and one after the last existing checkpoint
 		{`delete from audit.checkpoint`, 1, 1},
 	} {
 		r.exec(removal.sql)

@@ -78,7 +78,7 @@ type Signed struct {
 
 const (
 	signInterval = time.Second
-	fullCheck    = 10               // of so many intervals in which the log does not grow, one checks the log and the tables
+	fullCheck    = 10               // while the log does not grow, every tenth interval checks the log and the tables
 	bringIn      = 10 * time.Second // timeout for all publishers, and for reading from them
 	signerLock   = 8241007          // the advisory lock of the signing node
 )

@@ -31,7 +31,7 @@ func history(rt *rapid.T, length int) []eventstore.Transaction {
 	const accounts = 6
 	var (
 		all     []eventstore.Transaction
-		account = map[int64]int64{} // of each row that is there
+		account = map[int64]int64{} // by row; without deleted rows
 		closed  = map[int64]bool{}
 		dates   = rapid.Custom(func(rt *rapid.T) unit.Date { return day + unit.Date(rapid.IntRange(0, 4).Draw(rt, "day")) })
 		amount  = rapid.Custom(func(rt *rapid.T) book.Side { return entries(rapid.Int64Range(1, 500).Draw(rt, "paise")) })
@@ -93,7 +93,7 @@ func history(rt *rapid.T, length int) []eventstore.Transaction {
 	return all[:length]
 }
 
-// books are a log of the ledger with the projection of it.
+// books is a log with the projection of the books.
 type books struct {
 	pool  *pgxpool.Pool
 	store *postgres.Store
@@ -108,7 +108,7 @@ func openBooks(t *testing.T) *books {
 	}}
 }
 
-// places are how far the parts of a build are.
+// places returns the positions of the parts of a build.
 func (b *books) places(t *testing.T) []int64 {
 	t.Helper()
 	rows, _ := b.pool.Query(t.Context(), `select position from projection.partition order by nth`)
@@ -117,7 +117,7 @@ func (b *books) places(t *testing.T) []int64 {
 	return found
 }
 
-// leave begins a build in parts and leaves it with one of them behind the others.
+// leave begins a build in parts and stops it while one part lags behind the others.
 func (b *books) leave(t *testing.T, parts, late int) {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
@@ -157,8 +157,8 @@ func (b *books) tend(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// Whatever happens to the books, and wherever their parts were left: the tables are those that one part makes
-// without an end, and those that a running projection makes.
+// For any events, and wherever the parts of a build stopped, the tables equal those of an uninterrupted build with one part, and
+// those of a running projection.
 func TestPartsThatWereLeftAtDifferentPlacesGiveTheSameBooks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

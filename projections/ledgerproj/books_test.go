@@ -200,7 +200,7 @@ func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
 		[]string{found[0].Table, found[0].OnlyIn, found[1].Table, found[1].OnlyIn})
 }
 
-// changes are the smallest ones that matter.
+// changes has a small change of each table that a comparison must find.
 var changes = map[string]string{
 	"account":      `update account set name = 'sBI' where id = 1`,
 	"account_name": `update account_name set from_position = from_position + 1 where account_id = 1`,

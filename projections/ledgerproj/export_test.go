@@ -1,4 +1,4 @@
 package ledgerproj
 
-// Begins is for tests that hold it against the tables' function.
+// Begins is for tests that compare it with the SQL function.
 var Begins = begins

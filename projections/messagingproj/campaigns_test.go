@@ -121,7 +121,7 @@ func TestStatsAreExact(t *testing.T) {
 	require.Equal(t, []string{"(completed,)"}, tables.Rows(`select status, next_run_at from campaign`))
 }
 
-// Send reopens what the network refused without an id, of the newest run, and nothing else.
+// Send reopens only those messages of the newest run that the network refused without giving them an id.
 func TestSendTakesUpWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "campaign:7"}

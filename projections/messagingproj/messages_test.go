@@ -65,7 +65,7 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 		"of both merged contacts")
 }
 
-// A campaign sends later what its network puts off. A person's message is not sent again automatically.
+// A campaign retries a message that the network refuses temporarily. A user's message is not sent again automatically.
 func TestAMessageOfACampaignWaits(t *testing.T) {
 	t.Parallel()
 	happened := func(id, actor string, all ...event.Event[message.State]) (events []projectiontest.Event) {
@@ -106,7 +106,7 @@ func TestMessagesOfOneBatchCountOnceAndAgainstWhatPeopleHaveRead(t *testing.T) {
 		came("5", "text", 9, 200), came("6", "text", 9, 350), // a late one and a new one
 		happened("7", message.Queued{Content: message.Content{Type: "text"}, Channel: 3, Contact: 9}),
 		happened("7", message.Failed{Reason: network.Unreached, Code: 5, Title: words, Details: words}),
-		happened("7", message.Accepted{ProviderID: "w7"}), // the other response is right, but only about a queued message
+		happened("7", message.Accepted{ProviderID: "w7"}), // another call's response: it applies only to a queued message
 		happened("8", message.Queued{Content: message.Content{Type: "text"}, Channel: 3, Contact: 9}),
 		happened("8", message.Failed{Reason: network.Unreached, Code: 5, Title: words, Details: words}),
 		happened("8", message.Requeued{}),

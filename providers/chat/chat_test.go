@@ -284,7 +284,7 @@ func (d dialect) message(to, image string) network.Message {
 	return network.Message{ID: "msg_8", To: to, Text: "Sample", Image: image, Subject: "Order"}
 }
 
-// This is the suite of the port: each adapter with a server of ours, and the sandbox instead.
+// Each adapter, with a server of ours, and the sandbox must pass the same tests.
 func TestEveryNetworkTakesMessages(t *testing.T) {
 	t.Parallel()
 	sandbox, err := chat.New(chat.Settings{})

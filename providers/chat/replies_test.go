@@ -136,7 +136,7 @@ func TestAggregatorThatFailsOftenIsLeftAlone(t *testing.T) {
 		calls++
 		w.WriteHeader(status)
 	}, "")
-	for range 6 { // refusals say nothing about it
+	for range 6 { // a refusal does not show that the aggregator fails
 		_, err := reply(t, r)
 		require.Equal(t, "failed", r.Ended(err))
 	}

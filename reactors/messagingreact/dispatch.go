@@ -236,7 +236,7 @@ func (s *sending) finish(ctx context.Context) error {
 	})
 	switch {
 	case err != nil:
-	case end.Refused && s.campaign.State.Type != campaign.Triggered: // the next contact may be another case
+	case end.Refused && s.campaign.State.Type != campaign.Triggered: // the network may accept the message to the next contact
 		_, err = commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: run, Fail: errAllRefused.Error()})
 	case end.Settled:
 		_, err = commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: run, Done: true})

@@ -40,7 +40,7 @@ type counted struct {
 	answer func(nth int) error
 	lists  string // the status of all templates; empty: their own
 	health network.Health
-	failed error // of requests for the health
+	failed error // error of requests for the health
 }
 
 // Health implements [messagingcmd.Networks].
@@ -210,7 +210,7 @@ func TestAMessageInDoubtIsSentOnceMore(t *testing.T) {
 	d.dispatch(id)
 	require.Equal(t, 3, d.net.total(), "ten minutes are not over")
 	d.Doubt = time.Nanosecond
-	d.dispatch(id) // once more, and again in doubt: they are given up
+	d.dispatch(id) // the second call has no known result either, so the messages fail
 	require.Equal(t, 6, d.net.total())
 	require.Equal(t, messagingview.CampaignStats{Total: 3, Failed: 3}, d.stats(id).Stats)
 	require.Equal(t, campaign.Completed, d.stats(id).Status)

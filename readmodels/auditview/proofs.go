@@ -276,7 +276,7 @@ func (p *Proofs) Stream(ctx context.Context, stream string) (all []event.Positio
 func (p *Proofs) event(ctx context.Context, at event.Position) (event.Stored, error) {
 	e, found, err := p.Log.At(ctx, at)
 	if err == nil && !found {
-		err = ErrNotAsHashed // but the tree has it
+		err = ErrNotAsHashed // although the tree has a leaf for the position
 	}
 	return e, err
 }

@@ -20,7 +20,8 @@ func on(t *testing.T, text string) unit.Date {
 	return d
 }
 
-// rupees returns a change of account 1, opened on 15 January, recorded on a day, that moves amounts from days on.
+// rupees returns a change of account 1, which was opened on 15 January. moves are pairs of a day and the amount that the change adds from
+// that day on.
 func rupees(t *testing.T, position event.Position, recorded string, moves ...any) Change {
 	t.Helper()
 	c := Change{Position: position, At: on(t, recorded).Time().Add(20 * time.Hour), Account: &Named{ID: 1, Name: "HDFC"},

@@ -138,8 +138,8 @@ type move struct {
 	cash, fine unit.Sum
 }
 
-// Begin waits until the projection is as fresh as at requires. It returns the positions before and at the end of the time from from through
-// to. upTo does not exceed the position up to which a trail is complete.
+// Begin waits until the projection is as fresh as at requires. It returns the position before the time from and the position at
+// the time to. upTo does not exceed the position up to which a trail is complete.
 func (v *Trails) Begin(ctx context.Context, at *readmodels.At, from, to *time.Time) (after, upTo event.Position, err error) {
 	type span struct{ After, UpTo int64 }
 	seen := at.After(0)

@@ -136,14 +136,14 @@ var then = sources{
 	},
 }
 
-// calledThen returns the SQL of a column of account a's name as known at a position.
+// calledThen returns the SQL of account a's name, or of another column of its names, as known at a position.
 func calledThen(column string) string {
 	return `(select n.` + column + ` from books.account_name n
 		where n.account_id = a.id and n.from_position <= @known order by n.from_position desc limit 1)`
 }
 
-// before returns the SQL of account a's balance before a day. Each total of the past is a search. So a view of the past subtracts the
-// totals from the day on from the account's total, because most days are in the last year.
+// before returns the SQL of account a's balance before a day. Each total of the past is a search. So a view of the past
+// starts at the account's total and subtracts the totals of that day and later days. Most requested days are in the last year.
 func (s sources) before(day string) string {
 	if s.current == then.current {
 		return `select coalesce(w.row_count, 0) - f.row_count as row_count, coalesce(w.cash, 0) - f.cash as cash,

@@ -181,7 +181,7 @@ func (v *Views) RowOfAny(ctx context.Context, at *readmodels.At, workspace uuid.
 		where v.row_id = $2 and a.workspace_id = $1 and `+now.account+` and not v.deleted and `+now.current, workspace, row)
 }
 
-// EachEntered calls take for each row of the workspace's ledgers dated from from through to, by date and id.
+// EachEntered calls take for each row of the workspace's ledgers in the selection, by date and id.
 func (v *Views) EachEntered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, sel Selection, take func(Entered) error) error {
 	s := sel.sources()
 	low, high := sel.days()

@@ -145,15 +145,15 @@ func (a As) trialAccounts(workspace uuid.UUID, metal string) (string, pgx.NamedA
 		)`, args
 }
 
-// has returns the SQL of whether a view with an argument @day has the row of a version.
+// has returns the SQL condition that a version's row is in the view. The view's argument is @day.
 func (a As) has(version string) string {
 	return `not ` + version + `.deleted and ` + strings.ReplaceAll(a.sources().current, "v.", version+".") +
 		` and ` + version + `.date <= ` + day0 + ` + @day::int`
 }
 
 // matched returns SQL that adds a table x to that of trialAccounts: the rows that need no counter entry, because they have no value, the
-// view also has the other row of their pair with the same metal, or they and their reversal cancel each other. An index has the few rows
-// that may be among them.
+// view also has the other row of their pair with the same metal, or they and their reversal cancel each other. An index contains the
+// few rows that may need none.
 func (a As) matched() string {
 	s := a.sources()
 	return `, x as materialized (

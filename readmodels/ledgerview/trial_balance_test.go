@@ -46,7 +46,7 @@ type trialState struct {
 	rows     map[int64]book.Row
 }
 
-// randomBooks are a workspace whose events are made here.
+// randomBooks creates random events of a workspace.
 type randomBooks struct {
 	*rand.Rand
 	trialState
@@ -58,7 +58,7 @@ type randomBooks struct {
 	states    []trialState
 }
 
-// pending is an event of the transaction that is made.
+// pending is an event of the next transaction.
 type pending struct {
 	stream string
 	encode func(event.Meta) (event.Proposed, error)
@@ -154,7 +154,7 @@ func (b *randomBooks) post(t *testing.T, account int64, in book.RowInput) int64 
 	return id
 }
 
-// both returns a row and the other one of its pair, if that is of an open account.
+// both returns a row, and the row paired with it if that row's account is open.
 func (b *randomBooks) both(id int64) []int64 {
 	if other := b.rows[id].PairedWith; other != 0 && b.accounts[b.rows[other].Account].open {
 		return []int64{id, other}
@@ -398,7 +398,7 @@ func TestTheTrialBalanceOfRandomBooksComesToZero(t *testing.T) {
 	require.NoError(t, commands.InParallel(len(all), func(i int) error {
 		b := all[i]
 		for n, state := range b.states {
-			if i >= 50 && n != b.IntN(len(b.states)) { // of the first books, each position and day; of the others, some
+			if i >= 50 && n != b.IntN(len(b.states)) { // checks each position and day of the first books, and some of the others
 				continue
 			}
 			for _, asOf := range append([]unit.Date{trialDays[0] - 1}, trialDays...) {

@@ -266,7 +266,7 @@ type Recipient struct {
 	State       string // open, held or calling
 }
 
-// Due selects messages of a campaign to send: due messages, and messages with a call at UnansweredSince or earlier that has no result.
+// Due selects messages of a campaign to send: due messages, and messages whose call at UnansweredSince or earlier has no result.
 type Due struct {
 	Now, UnansweredSince time.Time
 	After                int64 // id of the message before the first

@@ -84,7 +84,7 @@ func listed[T any](ctx context.Context, db *pgxpool.Pool, columns, from, order s
 	return page, total, err
 }
 
-// only returns the only row of a query, or the error missing.
+// only returns the only row of a query. Without a row it returns missing.
 func only[T any](rows pgx.Rows, missing error) (T, error) {
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[T])
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -22,7 +22,7 @@ import (
 	"bahi/commands/messagingcmd/knowledge/labelled"
 )
 
-// hashed is a model whose vectors are of a text's bytes. Some have no direction, others another length.
+// hashed is a model that derives vectors from a hash of the text. Some vectors are zero, others have another length.
 type hashed struct{}
 
 func (hashed) Embeds() string { return "hashed" }
@@ -61,7 +61,7 @@ func TestPgvectorFindsWhatTheScanFinds(t *testing.T) {
 	require.NoError(t, err)
 	settings, err := pgxpool.ParseConfig("postgres://postgres@" + strings.TrimSpace(address) + "/postgres?sslmode=disable")
 	require.NoError(t, err)
-	settings.MaxConns = 1 // it has one
+	settings.MaxConns = 1 // the server accepts one connection
 	pool, err := pgxpool.NewWithConfig(t.Context(), settings)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
@@ -83,7 +83,7 @@ func TestPgvectorFindsWhatTheScanFinds(t *testing.T) {
 
 	set := labelled.Documents()
 	for i, d := range set {
-		var chunks []string // more than are near
+		var chunks []string // more chunks than a search by vectors returns
 		for words := range slices.Chunk(strings.Fields(d.Text), 10) {
 			chunks = append(chunks, strings.Join(words, " "))
 		}

@@ -26,7 +26,7 @@ func quote(t *testing.T, s *knowledge.Store, bot int64, titles map[int64]string,
 	return q.Text
 }
 
-// Each text of quotes.tsv is followed by questions about it with their quotes, - for none. A line's end is \n.
+// In quotes.tsv, questions and their quotes follow each text; - means no quote. A line's end is \n.
 func TestTheItemIsQuotedThatTheQuestionNames(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})

@@ -19,7 +19,7 @@ type Passage struct {
 	Source   int64
 	Nth      int32
 	Text     string
-	Score    float64 // of the fusion, higher is better
+	Score    float64 // result of the reciprocal rank fusion; higher is better
 	Coverage float64 // share of the question's words in it, weighted by rarity, 0 to 1
 }
 

@@ -64,7 +64,7 @@ func TestPassagesAreFoundInFourLanguages(t *testing.T) {
 	require.GreaterOrEqual(t, len(set), 30)
 	for name, of := range map[string]struct {
 		questions     func(labelled.Document) []string
-		first, quoted float64 // part of the questions at least
+		first, quoted float64 // minimum shares of the questions
 	}{
 		"in the document's words": {func(d labelled.Document) []string { return d.Questions }, 0.8, 0.6},
 		"in other words":          {func(d labelled.Document) []string { return d.Others }, 0.6, 0.3},
@@ -240,7 +240,7 @@ func TestASourceThatEndsInAnErrorChangesNothing(t *testing.T) {
 func TestAStemThatIsWrittenLaterIsStemmedToo(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
-	// of three words one stem, which is written last
+	// three words with one stem, and the stem itself last
 	put(t, s, 1, 1, "", append(slices.Repeat([]string{"relational"}, 40), "relate", "relat")...)
 	var text string
 	require.NoError(t, s.Pool.QueryRow(t.Context(),

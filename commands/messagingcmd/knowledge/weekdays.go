@@ -37,8 +37,8 @@ func weekday(word string) int {
 	return found
 }
 
-// hours returns the words of a question. If they ask only for opening hours, it replaces words for closing by a word for hours, so that the
-// hours are found, and not only the days on which a shop is closed.
+// hours returns the words of a question. In a question for opening hours alone it replaces words for closing by a word for hours. Otherwise
+// only the days on which a shop is closed would be found.
 func hours(words []string) (all []string) {
 	for _, w := range words {
 		switch {

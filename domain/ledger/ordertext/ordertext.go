@@ -290,7 +290,7 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 		part    []atom
 		seen    [unclear + 1]bool
 		tail    int   // index in part: after the last quantity, client or slip
-		between []int // parts with a number without a unit before the next part
+		between []int // indexes of parts that have a number without a unit before the next part
 	)
 	flush := func(keep int) {
 		all = append(all, part[:keep])

@@ -1,5 +1,5 @@
-// Parts that change while the page is open. A part is an element with an id: data-stream names the event stream that tells of changes,
-// data-again the seconds after which it is read again without one. The server draws the part, as the whole page has it.
+// Parts that change while the page is open. A part is an element with an id. data-stream is the event stream that reports its changes.
+// Without a stream, data-again is the number of seconds until the part is read again. The server draws the part, as the whole page has it.
 (() => {
   "use strict";
   const seen = part => part.innerHTML.replace(/name="key" value="[^"]*"| open=""/g, ""); // each drawing of a form has another key, and is closed

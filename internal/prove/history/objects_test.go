@@ -107,7 +107,7 @@ func TestRightHistoriesAreAccepted(t *testing.T) {
 	concurrent.Calls[listEdited].Position = 2
 	require.Empty(t, concurrent.Check(t.TempDir()).Anomalies)
 
-	stale := good() // and one with a Warning always
+	stale := good() // a read with a Warning may always show an earlier state
 	stale.Calls[listEdited].Stale, stale.Calls[listEdited].Position, stale.Calls[listEdited].Rows = true, 2, oneRow(5, 0)
 	require.Empty(t, stale.Check(t.TempDir()).Anomalies)
 }

@@ -17,7 +17,7 @@ import (
 type session struct {
 	w       *world
 	node    string
-	caller  string // of its query, for a connection of the pool
+	caller  string // caller of the query, if the connection is the pool's
 	pooled  bool
 	pid     uint32
 	started time.Time

@@ -41,13 +41,13 @@ type world struct {
 	odds       odds
 	faults     int // number of faults that may still happen
 	trace      []string
-	ordered    int      // of the trace: lines written before the last step ended
+	ordered    int      // number of lines of the trace that were written before the last step ended
 	broken     []string // violations in this run
 	steps      int
 	over       bool // only the end of the processes follows
 	changes    int  // releases of locks
 	live       liveness
-	owners     int // of the lease
+	owners     int // number of jobs that assume they have the lease
 }
 
 // odds are the probabilities of events. Each seed has its own.

@@ -29,7 +29,7 @@ const (
 	// The phases of a job.
 	waits   = 0
 	asks    = 1 // its request is in transit
-	granted = 2 // the response is
+	granted = 2 // its response is in transit
 	denied  = 3
 	works   = 4
 	stopped = 5

@@ -60,7 +60,7 @@ var markedKinds = []marked{
 	}},
 	{
 		post: "/api/webhooks/gateway/incoming_msg?token=" + areasToken, list: "/api/contacts?limit=100", paged: true, also: `"unread":1,`,
-		body: func(_ *areas, name string, n int) any { // a sender becomes a contact with this message only
+		body: func(_ *areas, name string, n int) any { // each message has a new sender, who becomes a contact
 			return map[string]any{"app": "Load", "version": 2, "type": "message", "payload": map[string]any{
 				"id": name, "source": fmt.Sprintf("9198%08d", n), "type": "text", "payload": map[string]any{"text": "Hello"},
 				"sender": map[string]any{"name": name},

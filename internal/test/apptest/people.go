@@ -95,7 +95,7 @@ func (o *Server) WaitFirstJob(kind string) {
 	o.waitJobs(kind, "0")
 }
 
-// waitJobs waits until all jobs of a kind are done and their number is another one than unlike.
+// waitJobs waits until all jobs of a kind are done, and their number differs from unlike.
 func (o *Server) waitJobs(kind, unlike string) {
 	o.T.Helper()
 	require.Eventually(o.T, func() bool {

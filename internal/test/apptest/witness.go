@@ -59,7 +59,7 @@ func NewWitnesses(t testing.TB, n int, servers ...string) *FreshnessCheckers {
 	return w
 }
 
-// At sets the current servers. No checker calls another one after it returns.
+// At sets the current servers. After it returns, no checker calls a former server.
 func (w *FreshnessCheckers) At(servers ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,15 +102,15 @@ func (w *FreshnessCheckers) After(ctx context.Context, reads int64) {
 	}
 }
 
-// failsf reports a failure. A request without a response is none while the server may be unavailable.
+// failsf reports a failure. While the server may be unavailable, a request without a response is not a failure.
 func (one *witness) failsf(err error, format string, args ...any) {
 	if err == nil || !one.w.MayBeAway.Load() {
 		one.w.t.Errorf(format+": %v", append(args, err)...)
 	}
 }
 
-// post adds a row, and repeats the request with its key until it gets a response, or the context ends. It asks a server that may be
-// unavailable once per step, because the next one may have another address.
+// post adds a row, and repeats the request with its key until it gets a response, or the context ends. In each step it sends
+// one request to a server that may be unavailable, because the server may have another address in the next step.
 func (one *witness) post(ctx context.Context) (answered bool) {
 	one.open = cmp.Or(one.open, fmt.Sprintf("witness-%d-%d", one.nth, len(one.sums)))
 	amount := decimal.New(int64(len(one.sums)%97+1), -2)

@@ -113,8 +113,8 @@ func must[T any](v T, err error) func(*rapid.T) T {
 	}
 }
 
-// taking returns no entry, or one that must be alone. (A value of one entry may be computed in another, and would then be computed when it
-// is sent back: CONTRACT.md L6.)
+// taking returns no entry, or a single one. With several entries, an edit with the stored entries could change the row: a value that one
+// entry has may be computed in another (CONTRACT.md L6).
 func taking[E book.Entry](t *rapid.T, add func([]E) event.Command[book.Row]) []E {
 	for range rapid.IntRange(0, 20).Draw(t, "tries") {
 		list := []E{drawn[E](t)}

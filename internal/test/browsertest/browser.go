@@ -175,8 +175,8 @@ func (p *Page) Accessible() {
 	p.axe(`document`, `{}`)
 }
 
-// Legible checks the contrasts of texts, one of each combination of colours and sizes that is not in seen yet, and adds it. It reports
-// whether there was one.
+// Legible checks the contrast of one text for each combination of colours and sizes that seen lacks, and adds the combination to seen. It
+// reports whether there was such a combination.
 func (p *Page) Legible(seen *sync.Map) bool {
 	p.t.Helper()
 	var found, fresh []string

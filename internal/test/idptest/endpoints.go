@@ -236,7 +236,7 @@ const (
 	Userinfo  Endpoint = "/userinfo"
 )
 
-// Trouble is how an endpoint fails.
+// Trouble is a failure of an endpoint.
 type Trouble string
 
 // The troubles.
