@@ -171,7 +171,7 @@ func (l handWritten) balance(w http.ResponseWriter, r *http.Request) {
 
 // page responds with a page of an account's rows.
 func (l handWritten) page(w http.ResponseWriter, r *http.Request) {
-	size, _ := strconv.Atoi(r.URL.Query().Get("page_size")) // 0 is no page
+	size, _ := strconv.Atoi(r.URL.Query().Get("page_size")) // an invalid size gives an empty page
 	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	rows, _ := l.pool.Query(r.Context(), handWrittenPage, r.PathValue("account"), size, max(0, page-1)*size) // CollectRows returns the error
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one writtenRow, err error) {

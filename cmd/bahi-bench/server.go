@@ -32,7 +32,7 @@ type server struct {
 	key     string // may write ledgers and messages
 	url     string // URL of its database
 	data    string // its folder
-	pid     int    // this process with --profile
+	pid     int    // process id; with --profile, that of this process
 	stop    func() error
 
 	accounts []int64 // accounts of the bank ledger; nil until they are opened

@@ -72,7 +72,7 @@ func records(t *testing.T, c *apitest.Client) (all []string) {
 		take(path, read(path))
 		wanted := regexp.MustCompile(` (` + join(fields) + `) `)
 		all = append(all[:from], slices.DeleteFunc(slices.Clone(all[from:]), func(s string) bool {
-			return !wanted.MatchString(s) || strings.Contains(s, " notifications ") // whose results come from jobs
+			return !wanted.MatchString(s) || strings.Contains(s, " notifications ") // jobs write these later
 		})...)
 		require.Greater(t, len(all), from, path)
 	}

@@ -139,7 +139,7 @@ func (b *books) leave(t *testing.T, parts, late int) {
 	require.ErrorIs(t, <-left, context.Canceled)
 }
 
-// tend lets another process go on until nothing is being built.
+// tend runs another process until it has finished all builds.
 func (b *books) tend(t *testing.T) {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())

@@ -142,7 +142,7 @@ func calledThen(column string) string {
 		where n.account_id = a.id and n.from_position <= @known order by n.from_position desc limit 1)`
 }
 
-// before returns the SQL of account a's balance before a day. Each total of the past is a search. So a view of the past
+// before returns the SQL of account a's balance before a day. Each total as known at a position costs a search. So a view of the past
 // starts at the account's total and subtracts the totals of that day and later days. Most requested days are in the last year.
 func (s sources) before(day string) string {
 	if s.current == then.current {

@@ -122,7 +122,7 @@ func TestForeignTokensAreRefused(t *testing.T) {
 	bearer, err := n.Sessions.Authenticate(t.Context(), signed(jwt.SigningMethodHS256, key))
 	require.NoError(t, err, "an unchanged token is accepted")
 	require.Equal(t, tokens.Bearer, bearer)
-	set := func(in map[string]any, name string, value any) { // nil: without it
+	set := func(in map[string]any, name string, value any) { // a nil value removes the name
 		if in[name] = value; value == nil {
 			delete(in, name)
 		}
