@@ -27,7 +27,7 @@ const (
 	longestAnswer = 6_000 // bytes: longer examples are useless
 )
 
-// stable are the values that are others in each run, and what the examples have instead of them.
+// stable replaces values that differ in each run by constant ones.
 var stable = []struct {
 	found *regexp.Regexp
 	shown string
@@ -88,7 +88,7 @@ func shortened(value any) any {
 	return value
 }
 
-// note records what an operation was asked and answered.
+// note records a request and the operation's response.
 func (e examples) note(op api.Op, r request, a *apitest.Answer) {
 	var one example
 	if r.contentType == "application/json" && r.body != "" {
@@ -135,7 +135,7 @@ func (e examples) verify(t *testing.T) {
 	for id, one := range e {
 		require.Contains(t, committed, id)
 		require.Equal(t, fields(t, one.Request), fields(t, committed[id].Request), "%s: make generate updates its example", id)
-		for name := range fields(t, committed[id].Answer) { // what is listed may be there later
+		for name := range fields(t, committed[id].Answer) { // a listed record may appear later
 			if len(fields(t, one.Answer)) > 0 {
 				require.Contains(t, fields(t, one.Answer), name, "%s: make generate updates its example", id)
 			}

@@ -16,8 +16,8 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// FuzzRequest sends what anybody may send to the whole system, with the operator's key, as a user, and without a credential:
-// it must never be the server's fault.
+// FuzzRequest sends what anybody may send to the whole system, with the operator's key, as a user, and without a credential: no response
+// may be a 5xx.
 func FuzzRequest(f *testing.F) {
 	o := apptest.Start(f)
 	handler := o.Api(apptest.OperatorKey)

@@ -87,7 +87,8 @@ func (s shop) aFileAboveTheLimitIsRefused(t *testing.T, requests map[string]requ
 	require.Empty(t, refused.wrote(t, s, before))
 }
 
-// ofTheFirstTime are the operations whose answer is another one to a repeated request: it has no secret, or a later sign-in.
+// ofTheFirstTime are the operations whose response to a retry differs from the first response: it lacks the secret, or is of a later
+// sign-in.
 var ofTheFirstTime = []string{"create-api-key", "create-bot-webhook", "update-me", "upload-picture"}
 
 func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
@@ -152,7 +153,7 @@ func TestEveryFaultOfABodyIsNamedWhateverItsKind(t *testing.T) {
 			return names
 		}
 		for name, value := range good {
-			const unseemly = "a\u202eb\u0001" // which only rules refuse
+			const unseemly = "a\u202eb\u0001" // only rules refuse this text
 			if _, text := value.(string); !text || !slices.Contains(wrong(map[string]any{name: unseemly}), name) {
 				continue
 			}
@@ -174,8 +175,8 @@ func TestEveryFaultOfABodyIsNamedWhateverItsKind(t *testing.T) {
 	}
 }
 
-// odd are values that a field may get in place of its own, by the kind of the sample's. What is unseen is empty after tidying, but not
-// before.
+// odd returns values to send instead of a field's value, by the kind of the value in the sample. An invisible text is empty only after
+// normalisation.
 func odd(value any) []any {
 	switch value.(type) {
 	case string:

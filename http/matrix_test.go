@@ -21,10 +21,10 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// What is asked of every operation, by its sample. An operation that is added is asked all of it.
+// These tests send requests to every operation, built from the operation's sample. A new operation is tested in the same way.
 
-// forEverybody are the operations that SPEC.txt lets everybody ask ("Authentication", 8), or CONTRACT.md (D34, D35), as far as they are
-// built. The author of a further one adds it here, on purpose.
+// forEverybody are the public operations of SPEC.txt ("Authentication", 8) and CONTRACT.md (D34, D35). The author of a further public
+// operation adds it here.
 var forEverybody = []string{
 	"add-contact", "begin-web-chat", "check-domain", "confirm-company-email", "confirm-password-reset", "create-enquiry", "edit-contact",
 	"finish-sign-in-by-provider", "follow-web-chat", "get-catalog-feed", "get-catalog-template", "get-company", "get-contact", "get-product",
@@ -35,10 +35,10 @@ var forEverybody = []string{
 	"verify-email", "write-web-chat",
 }
 
-// ofEverybodysSight are the writes of records that everybody may read: another workspace learns that they are not its own.
+// ofEverybodysSight are the writes of public records: a caller of another workspace gets a 403 instead of a 404.
 var ofEverybodysSight = []string{"delete-company", "delete-product", "edit-company", "edit-product"}
 
-// ofEverybodysOwn are the lists that are empty in no workspace, besides the lists of the log.
+// ofEverybodysOwn are the lists that have a record in every workspace, besides the lists of the log.
 var ofEverybodysOwn = []string{"list-api-keys", "list-workspaces"}
 
 // ofTheCallers are the operations about their callers, which need no permission. An operation with a workspace in its path
@@ -47,7 +47,7 @@ var ofTheCallers = []string{
 	"accept-invitation", "change-password", "get-me", "list-workspaces", "logout", "request-deletion", "update-me", "upload-picture",
 }
 
-// ofNoRevision are the writes that pay no heed to If-Match: what they change has no revision that a client could have read.
+// ofNoRevision are the writes that ignore If-Match, because no client can have read a revision of the changed record.
 var ofNoRevision = []string{"import-messaging-contacts", "import-products", "request-deletion"}
 
 func every(api.Op) bool { return true }
@@ -64,7 +64,7 @@ func faulty(op api.Op) int { return cmp.Or(op.FieldErrorStatus, http.StatusUnpro
 
 func writes(op api.Op) bool { return op.Method != http.MethodGet }
 
-// read sends a request. If no checkpoint covers what it asks for, it waits for one and sends the request again.
+// read sends a request. If no checkpoint covers the requested events yet, it waits for one and sends the request again.
 func (s shop) read(r request, c *apitest.Client) *apitest.Answer {
 	a := r.ask(c)
 	if a.Response.StatusCode == http.StatusServiceUnavailable && strings.Contains(a.Text, "is signed within a second or two") {
@@ -158,7 +158,7 @@ func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 				require.NotContains(t, a.Text, "Not authenticated", "%s, %s", op.ID, what)
 				continue
 			}
-			if op.OptionalAuth && header == "" { // apitest sends none then
+			if op.OptionalAuth && header == "" { // apitest sends no credential then
 				require.Equal(t, status(op), a.Response.StatusCode, "%s: %s", op.ID, a.Text)
 				continue
 			}
@@ -171,8 +171,8 @@ func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 	s.asha.GET("/banks").Status(200)
 }
 
-// TestWhatEveryOperationRefuses asks of one system what is refused, so that nothing changes. The writes that pay no heed to If-Match do
-// something, so they come last.
+// TestWhatEveryOperationRefuses sends refused requests to one system, which therefore does not change. The writes that ignore If-Match have
+// effects, so they are last.
 func TestWhatEveryOperationRefuses(t *testing.T) {
 	t.Parallel()
 	s := startShop(t)
@@ -266,7 +266,7 @@ func TestWhoMayReadMayNotWrite(t *testing.T) {
 func (s shop) aKeyWithoutTheAreaOpensNothing(t *testing.T, requests map[string]request) {
 	t.Helper()
 	areas := []string{"ledger", "messaging", "marketplace", "audit"}
-	keys := map[string]*apitest.Client{} // by what they may
+	keys := map[string]*apitest.Client{} // by permission
 	key := func(permissions map[string]string) *apitest.Client {
 		text, err := json.Marshal(permissions)
 		require.NoError(t, err)
@@ -349,12 +349,12 @@ func (s shop) aBodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T, requests m
 		for field := range good {
 			bad := maps.Clone(good)
 			bad[field] = map[string]any{"a": []int{1}}
-			if _, object := good[field].(map[string]any); object { // which may have unknown fields
+			if _, object := good[field].(map[string]any); object { // this object may have unknown fields
 				bad[field] = []int{1}
 			}
 			text, err := json.Marshal(bad)
 			require.NoError(t, err)
-			if op.ID == "verify-chat" { // whose 200 contains the refusal
+			if op.ID == "verify-chat" { // it returns 200 with the refusal in the body
 				continue
 			}
 			a := refused.note(r.with(string(text)).ask(s.may(op))).Status(faulty(op))

@@ -27,15 +27,15 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// sample is a request that an operation takes: what its path and its JSON have in braces is the value of that name.
+// sample is a request that an operation accepts. A name in braces in its path or JSON stands for the value with that name.
 type sample struct {
 	Body    json.RawMessage   `json:"body"`
 	Query   string            `json:"query"`
 	Path    map[string]string `json:"path"`    // names of the values of the path's variables, where resources share a variable's name
 	Upload  bool              `json:"upload"`  // a picture, instead of a body
 	File    string            `json:"file"`    // the text of a file, instead of a body
-	Gives   map[string]string `json:"gives"`   // names of values, by which other samples name what this one made, and the fields of its answer
-	Refused int               `json:"refused"` // with this status, whatever is sent: it would take what is in a mail, or a fault
+	Gives   map[string]string `json:"gives"`   // names of values for other samples, with the fields of the response that have the values
+	Refused int               `json:"refused"` // status of the refusal, if no sample can be accepted: it would require a token from a mail, or a fault
 	Endless bool              `json:"endless"` // a stream that ends with its client
 }
 
@@ -90,7 +90,7 @@ func startShop(t *testing.T) shop {
 	return shop{o, o.Person("asha@example.com"), o.Api(apptest.OperatorKey).Operations(), samples(t)}
 }
 
-// may is somebody who may ask for an operation.
+// may returns a client that may request an operation.
 func (s shop) may(op api.Op) *apitest.Client {
 	switch {
 	case op.Operator && op.DryRun: // it acts in a workspace
@@ -104,7 +104,7 @@ func (s shop) may(op api.Op) *apitest.Client {
 	}
 }
 
-// things are values by their names, made when a sample names them.
+// things has values by name. A value is created when a sample names it.
 type things struct {
 	shop
 
@@ -119,7 +119,7 @@ func (s shop) things() *things {
 
 var named = regexp.MustCompile(`\{([A-Za-z_]+)\}`)
 
-// value makes what has the name, by the sample that gives it.
+// value returns the value with a name. It runs the sample that creates the value.
 func (w *things) value(t *testing.T, name string) string {
 	t.Helper()
 	if name == "unique" {
@@ -236,7 +236,7 @@ func (w *things) requests(t *testing.T, wanted func(api.Op) bool) map[string]req
 	return all
 }
 
-// ask sends it. What may end with its client alone is asked for its head.
+// ask sends it. For a stream that only the client ends, it requests only the head.
 func (r request) ask(c *apitest.Client) *apitest.Answer {
 	if r.body == "" {
 		return c.Do(r.method, r.path, nil)

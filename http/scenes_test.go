@@ -20,14 +20,14 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// scenes has the examples of operations whose samples are refused: what these take comes in a mail, or follows another event.
+// scenes has the examples of operations whose samples are refused, because their input is in a mail or results from other events.
 type scenes struct {
 	*things
 
 	examples examples
 }
 
-// ask asks for an operation, and notes request and answer. Rest is what its path has after its last known part.
+// ask requests an operation, and records the request and the response. rest is the end of the path, after the parts that id determines.
 func (s scenes) ask(t *testing.T, id string, c *apitest.Client, path, body string) *apitest.Answer {
 	t.Helper()
 	return s.askWith(t, id, c, path, body, "application/json")
@@ -186,7 +186,7 @@ func (s scenes) jobs(t *testing.T) {
 	}
 }
 
-// parked makes the books stop at an event, and at another one.
+// parked makes the books stop at one event, and then at another.
 func (s scenes) parked(t *testing.T) {
 	t.Helper()
 	account := apptest.Open(s.asha.Client, "Union")
@@ -212,7 +212,7 @@ func (s scenes) parked(t *testing.T) {
 	s.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
 }
 
-// rebuilds has a rebuild that is steered, one that finds other values than the live tables have, and the way back from it.
+// rebuilds has a rebuild under an operator's control, a rebuild whose tables differ from the live ones, and a rollback.
 func (s scenes) rebuilds(t *testing.T) {
 	t.Helper()
 	const books = "/ops/projections/books"
@@ -230,7 +230,7 @@ func (s scenes) rebuilds(t *testing.T) {
 	s.ask(t, "rollback-projection", s.Operator(), books+"/rollback", "")
 }
 
-// full asks for the lists that were empty again, now that there is something for them.
+// full requests the previously empty lists again, after records were created.
 func (s scenes) full(t *testing.T) {
 	t.Helper()
 	for _, op := range s.ops { // for the lists of one account, bot or campaign
@@ -243,7 +243,7 @@ func (s scenes) full(t *testing.T) {
 			r := s.request(t, op)
 			whole := r
 			whole.path, _, _ = strings.Cut(r.path, "?")
-			for _, r := range []request{r, whole} { // the sample's query may select what is not there
+			for _, r := range []request{r, whole} { // the sample's query may match no record
 				if a := r.ask(s.may(op)); a.Response.StatusCode == status(op) && a.Text != "[]" {
 					s.examples.note(op, r, a)
 				}

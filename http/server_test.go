@@ -17,8 +17,7 @@ import (
 	"bahi/internal/test/apitest"
 )
 
-// start serves an API with one slow operation, and answers its URL, how to stop it, and what Serve
-// answered.
+// start serves an API with one slow operation. It returns the URL, a function that stops the server, and the result of Serve.
 func start(t *testing.T, grace time.Duration, ready http.Readiness, slow func(context.Context)) (string, context.CancelFunc, <-chan error) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -89,7 +88,7 @@ func TestRequestsUnderWayAreFinishedWhenItStops(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
-// A stream has no end of its own, and is no request that the grace is for.
+// A stream does not end by itself, so a shutdown does not wait for it.
 func TestStreamsDoNotHoldTheEndUp(t *testing.T) {
 	t.Parallel()
 	a := api.New(api.Config{})

@@ -21,8 +21,8 @@ type story struct {
 	clerk   *apitest.Client
 	account int64
 	posted  string // position after the four were posted
-	edited  string // and after one was edited
-	deleted string // and after one was deleted
+	edited  string // position after one was edited
+	deleted string // position after one was deleted
 }
 
 func tell(t *testing.T, o *apptest.Server) (s story) {

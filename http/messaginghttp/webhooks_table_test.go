@@ -29,7 +29,7 @@ type hook struct {
 	prove func(c *apitest.Client, body string, at time.Time) *apitest.Client // by the right secret
 	forge func(c *apitest.Client, body string) *apitest.Client               // by another one
 	timed bool                                                               // the proof has a time
-	// in their order; the first has escaped letters, where it has letters
+	// in order; any letters of the first body are escaped
 	bodies [2]string
 	other  string // body of an unknown kind
 

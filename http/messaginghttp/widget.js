@@ -1,5 +1,5 @@
-// The chat widget of Bahi. A page shows it by <script src="https://…/widget.js" data-channel="KEY" async></script>. It needs nothing of the page, sets
-// no inline style and evaluates no text, so that a page's policy has to allow its server only, in script-src and connect-src.
+// The chat widget of Bahi. A page shows it by <script src="https://…/widget.js" data-channel="KEY" async></script>. It needs nothing of the
+// page, sets no inline style and evaluates no text. A page's policy only has to allow the widget's server, in script-src and connect-src.
 (() => {
   "use strict";
   const script = document.currentScript;
@@ -32,7 +32,7 @@
   const lang = wanted.find(l => l in words) || "en";
   const say = words[lang];
 
-  // A page that may store nothing has a conversation until it is left.
+  // If the page may not store anything, the conversation ends when the visitor leaves the page.
   const store = (of, name) => {
     const full = "bahi-chat-" + key + "-" + name;
     let kept = null;
@@ -156,7 +156,7 @@
   })().finally(() => { beginning = null; });
   const forget = () => { token.set(null); seen.set(null); last = ""; };
 
-  // What was not sent waits for the next connection, also on the next page.
+  // Unsent texts wait for the next connection, even on the next page.
   const failed = new Map(), waiting = () => JSON.parse(unsent.get() || "[]");
   const keep = (id, text) => {
     const all = waiting().filter(([other]) => other !== id);
@@ -165,7 +165,7 @@
   };
   const resend = async () => { for (const again of [...failed.values()]) await again(); };
 
-  // send posts a text until it is kept: a repetition has the same key, and so one effect.
+  // send posts a text until the server has stored it. A retry has the same key, so the text is stored once.
   const send = async (text, id, e) => {
     sending++;
     failed.delete(id);
@@ -196,12 +196,12 @@
     }
   };
 
-  // listen follows the conversation, and comes again whenever the stream ends.
+  // listen subscribes to the conversation, and reconnects whenever the stream ends.
   const listen = async () => {
     if (running || closed || !token.get()) return;
     const stop = running = new AbortController();
     let alive = 0;
-    const watch = () => { clearTimeout(alive); alive = setTimeout(() => stop.abort(), 45000); }; // the server beats every 15 s
+    const watch = () => { clearTimeout(alive); alive = setTimeout(() => stop.abort(), 45000); }; // the server sends a heartbeat every 15 s
     try {
       watch();
       const headers = { "Authorization": "Bearer " + token.get(), "Accept": "text/event-stream" };
@@ -213,7 +213,7 @@
       const lines = a.body.pipeThrough(new TextDecoderStream()).getReader();
       note.textContent = "";
       wait = 1000;
-      setTimeout(resend, 1000); // after what was said before
+      setTimeout(resend, 1000); // after the earlier messages
       for (let rest = ""; ;) {
         const { value, done } = await lines.read();
         if (done) break;
@@ -239,7 +239,7 @@
     }
     if (data) {
       const m = JSON.parse(data);
-      if (m.direction === "in" && sending) held.push(m); else show(m); // one's own message may be told before it is answered
+      if (m.direction === "in" && sending) held.push(m); else show(m); // the stream may precede the post's response
     }
     if (id) last = id;
   };

@@ -43,7 +43,7 @@ func lineTo(t *testing.T, server string) *line {
 	return l
 }
 
-// cut ends all connections, and each later one.
+// cut closes all connections, and each new connection at once.
 func (l *line) cut() {
 	l.down.Store(true)
 	l.CloseClientConnections()

@@ -73,8 +73,8 @@ func look(p *browsertest.Page, width int64, dark bool) {
 
 // shownFits checks the page that a tab shows. A width changes no colours, so contrasts are checked in the wide window, which shows all
 // columns. A theme changes only colours, and each has one counterpart in the other theme, so a page without a new combination in the light
-// has none in the dark. A language changes only texts, so in another language only the fit is checked. In the narrow window, what the wide
-// one shows is hidden or placed elsewhere, so only the rules of names, of sizes and of scrolling are checked again.
+// has none in the dark. A language changes only texts, so in another language only the fit is checked. A narrow window only hides or moves
+// parts, so only the rules of names, sizes and scrolling are checked there again.
 func shownFits(t *testing.T, p *browsertest.Page, name, lang string) {
 	t.Helper()
 	if lang == "en" {

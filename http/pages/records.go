@@ -58,7 +58,7 @@ type sent struct {
 // actForm is a form that runs an operation.
 type actForm struct {
 	Do, ID, Button, About, Key, Revision, Reason, Kind string
-	Because                                            string // what an optional reason is for
+	Because                                            string // purpose of the optional reason
 	Live                                               bool   // the preview updates while the user types
 	Preview                                            *preview
 	AsksReason, Danger, Files, DryRun, Open            bool

@@ -27,7 +27,7 @@ func Sign(secret, text string) string {
 }
 
 // Check returns [ErrNotProven] unless one of the secrets has signed the body. The signature is t=<seconds>,v1=<hex> over the time and the
-// body, within five minutes. Without a time, it is the hex over the body alone.
+// body, within five minutes. Without a time, it is only the hex of the HMAC of the body.
 func Check(secrets []string, header string, body []byte, now time.Time) error {
 	stamp, given := "", []string{}
 	for part := range strings.SplitSeq(header, ",") {

@@ -12,8 +12,8 @@ const (
 	mark                 // punctuation
 	noise                // a word without meaning here
 	named                // a number of an item's name, such as 22k or size 2.6
-	weight               // with its unit, in milligrams
-	count                // with its unit, in pieces
+	weight               // a weight with its unit; the value is in milligrams
+	count                // a count with its unit; the value is in pieces
 	bare                 // a number without a unit, in thousandths
 	unclear              // a quantity that the reviewer must interpret
 	aside                // understood, but without a field in a draft: a price, a deadline
@@ -27,7 +27,7 @@ const (
 type atom struct {
 	kind   kind
 	text   string // as written; for a name or a slip only its value
-	folded string // the first token, folded; for a client: words after which the name may end, empty: all words
+	folded string // the first token, folded; for a client, the words after which the name may end; empty: any word
 	value  int64
 	whole  bool // a bare number without a decimal point
 }

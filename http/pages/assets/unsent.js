@@ -23,7 +23,7 @@
     }));
   };
 
-  // The reason of a refusal stands in the page that the form would lead to.
+  // The page in the response to the form has the reason of a refusal.
   const reason = async answer => {
     const part = new DOMParser().parseFromString(await answer.text(), "text/html");
     return [...part.querySelectorAll(".wrong, .error")].map(e => e.textContent.trim()).join("; ") || String(answer.status);
@@ -33,7 +33,7 @@
     shown.ariaBusy = "true";
     for (const row of read()) {
       const body = new URLSearchParams(row.body);
-      body.set("token", shown.dataset.token); // of now: the row may be of an earlier session
+      body.set("token", shown.dataset.token); // the current token: the row may be of an earlier session
       const answer = await post(row.action, body);
       if (!answer) break;
       const why = answer.ok ? "" : await reason(answer);
@@ -54,7 +54,7 @@
     e.preventDefault();
     const body = new URLSearchParams(new FormData(entry)), answer = await post(entry.action, body);
     if (answer?.ok) return location.assign(answer.headers.get("Location"));
-    if (answer && answer.status !== 403 && answer.status < 500) return entry.submit(); // the page of the refusal
+    if (answer && answer.status !== 403 && answer.status < 500) return entry.submit(); // shows the refusal
     const values = [...entry.querySelectorAll(".line :is(input, select)")].filter(e => e.value && e.offsetParent).map(e => e.value);
     keep([...read(), {
       key: body.get("key"), action: entry.action, body: body.toString(), page: location.pathname,
