@@ -11,7 +11,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// refused checks that it was one too many, of so many an hour.
+// refused checks that a request exceeded a limit of requests per hour.
 func refused(t *testing.T, a *apitest.Answer, group string, limit int) {
 	t.Helper()
 	p := a.Problem(429, "Too many requests")

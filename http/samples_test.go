@@ -35,7 +35,7 @@ type sample struct {
 	Upload  bool              `json:"upload"`  // a picture, instead of a body
 	File    string            `json:"file"`    // the text of a file, instead of a body
 	Gives   map[string]string `json:"gives"`   // names of values for other samples, with the fields of the response that have the values
-	Refused int               `json:"refused"` // status of the refusal, if no sample can be accepted: it would require a token from a mail, or a fault
+	Refused int               `json:"refused"` // status of a sample that cannot be accepted: it would need a mailed token, or a fault
 	Endless bool              `json:"endless"` // a stream that ends with its client
 }
 
