@@ -71,7 +71,8 @@ func (s *shelf) tend(t *testing.T) {
 	})
 }
 
-// After a read up to a position, no later read of any generation has less. No read fails because generations switch. The benchmark measures how long a switch takes on a quiet machine.
+// After a read up to a position, no later read of any generation has less. No read fails because generations switch. The benchmark measures
+// how long a switch takes on a quiet machine.
 func TestReadersNeverGoBackWhileGenerationsSwitch(t *testing.T) {
 	t.Parallel()
 	s := built(t, 5)

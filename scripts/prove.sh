@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the promises of docs/correctness.md by exhaustive models, a seeded simulation and histories under faults. Planted faults show that
-# these checks can find faults. "short" takes ten minutes, "long" a night; MUTATIONS=all or MUTATIONS="07 12" runs only those mutations. SEED
-# repeats a run.
+# these checks can find faults. "short" takes ten minutes, "long" a night; MUTATIONS=all or MUTATIONS="07 12" runs only those mutations.
+# SEED repeats a run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 # as bin/bahi is built

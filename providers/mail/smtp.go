@@ -97,8 +97,8 @@ func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, 
 }
 
 // Send passes the message to the server. Nil means that the server accepted it, not that it was delivered. Send fails with [Permanent] if
-// the message is malformed or the server refuses it with 5xx. Every other error may be temporary: no connection, no response in time, 4xx, or a 5xx
-// about our login, which the operator repairs. After such an error the server may still have the message.
+// the message is malformed or the server refuses it with 5xx. Every other error may be temporary: no connection, no response in time, 4xx,
+// or a 5xx about our login, which the operator repairs. After such an error the server may still have the message.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	if err := m.check(); err != nil {
 		return err

@@ -108,7 +108,7 @@
       if (next) { e.preventDefault(); next.focus(); }
     }
   });
-  document.addEventListener("keypress", e => { if (handled) e.preventDefault(); }); // some browsers send keypress even after a handled keydown
+  document.addEventListener("keypress", e => { if (handled) e.preventDefault(); }); // some browsers send it after a handled keydown
   document.querySelector(".where select")?.addEventListener("change", e => e.target.form.requestSubmit());
   if (!document.querySelector("[autofocus]") && !matchMedia("(pointer: coarse)").matches) {
     const correct = document.getElementById("do-edit"), form = correct?.parentNode.querySelector("details[open]") ? null : correct;

@@ -80,7 +80,8 @@ func Record(ctx context.Context, p *Postgres, s Settings) (h History, err error)
 	h.Log, err = r.readLog(ctx)
 	if err == nil {
 		out, wrong := sys.run(ctx, "doctor")
-		keyless := r.failedOver && s.Log == "journal" && strings.Contains(out, "the vault has neither the key") // a failover may lose keys, which the journal does not contain
+		// a failover may lose keys, which the journal does not contain
+		keyless := r.failedOver && s.Log == "journal" && strings.Contains(out, "the vault has neither the key")
 		if wrong != nil && !keyless {
 			r.findings = append(r.findings, fmt.Sprintf("bahi doctor: %v: %s", wrong, out))
 		}

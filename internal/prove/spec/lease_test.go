@@ -15,9 +15,9 @@ var LeaseDescribes = map[string][]string{
 	"commands/do.go":                            {"Do"},
 }
 
-// Lease models the lease under which one job of all nodes answers a contact. The database measures the lease's
-// end by its own clock. A job measures the end from the time of its request. Requests and responses take any time. A job that is paused while its lease ends does one more step when it
-// continues. That step has an Idempotency-Key, so the message still gets one reply.
+// Lease models the lease under which one job of all nodes answers a contact. The database measures the lease's end by its own clock. A job
+// measures the end from the time of its request. Requests and responses take any time. A job that is paused while its lease ends does one
+// more step when it continues. That step has an Idempotency-Key, so the message still gets one reply.
 type Lease struct {
 	Without string // an omitted step, to check that the rules detect it
 }
