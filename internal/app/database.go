@@ -81,7 +81,8 @@ func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
 	return db, nil
 }
 
-// Emptied is AttachAlone for a command that fills an empty log. It also creates the missing tables. The caller closes the pool with done.
+// Emptied attaches to the database like AttachAlone, creates the missing tables of a log, and opens a pool. The caller closes both with
+// done.
 func (s Settings) Emptied(ctx context.Context) (pool *pgxpool.Pool, done func(), err error) {
 	db, err := s.AttachAlone(ctx)
 	if err != nil {

@@ -113,8 +113,8 @@ type Copy struct {
 	Where string
 }
 
-// Outside returns the newest checkpoint of each outside place that has a checkpoint signed by this log's keys. The error reports the
-// places that it could not read.
+// Outside returns the newest checkpoint of each outside place that has a checkpoint signed by this log's keys. The error reports each place
+// whose checkpoint is unreadable or not of this log.
 func (s *Signer) Outside(ctx context.Context) (all []Copy, err error) {
 	keys, err := s.Ring.Public(ctx)
 	if err != nil {
