@@ -187,8 +187,10 @@ func (all tokens) salutation() (n int) {
 			}
 		case deities[t.folded] && all.at(all.past(i+1, bulletMarks)).folded == t.folded:
 			i = all.past(i+1, bulletMarks) + 1
-		case n == 0 && alone[t.folded] && all.past(i+1, courtesy, punctuation) == len(all):
-			return len(all)
+		case all.couple(i) > 0:
+			i = all.couple(i)
+		case n > 0 && ki[t.folded] && starters[all.at(i+1).folded]: // Sita Ram ji ki jai
+			i += 2
 		case hails[strings.ReplaceAll(t.folded, "-", "")]:
 			i++
 		case n > 0 && (courtesy[t.folded] || !t.word() && !t.number):
@@ -204,6 +206,24 @@ func (all tokens) salutation() (n int) {
 		n = i
 	}
 	return n
+}
+
+// couple returns the index after a goddess and a god, as in Sita Ram ji, or 0. Before other words they may be a name, as in Sita Ram Sharma,
+// or an item, as in Radha Krishna pendant.
+func (all tokens) couple(i int) (end int) {
+	from, first, second := i+1, strings.ReplaceAll(all[i].folded, "-", ""), all.at(i+1).folded
+	switch {
+	case couples[first]:
+	case couples[first+second], radhas[first] && krishnas[second] && courtesy[all.at(i+2).folded]:
+		from++
+	default:
+		return 0
+	}
+	end = all.past(from, courtesy)
+	if next := all.at(end); end == from && (next.word() || next.number) || next.text == ":" || toPerson[next.folded] {
+		return 0
+	}
+	return end
 }
 
 // maxFarewell is the maximum number of tokens of a greeting at the end of a line.
