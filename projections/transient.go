@@ -31,9 +31,11 @@ func isNetwork(err error) bool {
 }
 
 // isTransient reports whether a retry may succeed without a repair, because no event causes the error.
-func isTransient(conn *pgx.Conn, err error) bool {
-	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || conn.IsClosed() ||
-		isNetwork(err) {
+func isTransient(conn *pgx.Conn, err error) bool { return conn.IsClosed() || IsTransient(err) }
+
+// IsTransient reports whether a retry may succeed without a repair.
+func IsTransient(err error) bool {
+	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || isNetwork(err) {
 		return true
 	}
 	if _, lost := errors.AsType[*unreachable](err); lost {

@@ -17,6 +17,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"bahi/domain/event"
+	"bahi/projections"
 	"bahi/readmodels/opsview"
 )
 
@@ -218,6 +219,25 @@ func (j *Jobs) insert(ctx context.Context, tx pgx.Tx, jobs []job) (added int, er
 	return added, nil
 }
 
+// start starts the workers. It tries again while Postgres is unreachable or slow, for example after a crash under load, until ctx ends.
+func (j *Jobs) start(ctx context.Context) error {
+	for {
+		err := j.client.Start(context.WithoutCancel(ctx))
+		switch {
+		case err == nil:
+			return nil
+		case !projections.IsTransient(err):
+			return fmt.Errorf("start the workers: %w", err)
+		}
+		j.log.Warn("starting the workers failed; trying again", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
 // Run executes jobs until ctx ends. Running jobs then have a few seconds to finish before their contexts end. An interrupted job starts
 // again later, and its attempt does not count. Run returns within eight seconds in any case.
 func (j *Jobs) Run(ctx context.Context) error {
@@ -239,8 +259,8 @@ func (j *Jobs) Run(ctx context.Context) error {
 		unsubscribe()
 		<-logged
 	}()
-	if err := j.client.Start(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("start the workers: %w", err)
+	if err := j.start(ctx); err != nil || ctx.Err() != nil {
+		return err
 	}
 	j.notifyDue(ctx)
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), hardStop)

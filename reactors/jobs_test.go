@@ -231,6 +231,25 @@ func TestSweepRunsWithoutAnEventAndNotTwiceAtOnce(t *testing.T) {
 	require.Eventually(t, func() bool { return swept.Load() >= 3 }, time.Minute, 10*time.Millisecond)
 }
 
+func TestWorkersStartAgainAfterALostConnection(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs := r.jobs(Config{})
+	r.insert(jobs, greet{})
+	tx, err := r.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it ends the test
+	_, err = tx.Exec(t.Context(), `lock table river.river_queue`)
+	require.NoError(t, err)
+	r.background(jobs.Run)
+	require.Eventually(t, func() bool {
+		return r.exec(`select pg_terminate_backend(pid) from pg_locks where not granted and relation = 'river.river_queue'::regclass`) > 0 &&
+			strings.Contains(r.said.String(), "starting the workers failed; trying again")
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, tx.Rollback(t.Context()))
+	r.job("greet", "completed")
+}
+
 func TestInvalidQueueIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
