@@ -18,7 +18,7 @@ func TestSixtyPagesAreReadAsPromised(t *testing.T) {
 	for name, of := range map[string]struct {
 		styles []khatapages.Style
 		least  int
-	}{"clean": {clean, 98}, "noisy": {noisy, 90}} {
+	}{"clean": {clean, 99}, "noisy": {noisy, 95}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var sum result
@@ -28,7 +28,7 @@ func TestSixtyPagesAreReadAsPromised(t *testing.T) {
 			t.Log(name, sum)
 			require.GreaterOrEqual(t, sum.Recall(), of.least, sum)
 			require.GreaterOrEqual(t, sum.Precision(), of.least, sum)
-			require.LessOrEqual(t, sum.Wrong, sum.Read/100, sum)
+			require.LessOrEqual(t, sum.Wrong, sum.Read/1000, sum)
 		})
 	}
 }

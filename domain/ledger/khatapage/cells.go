@@ -37,9 +37,11 @@ type amountOf struct {
 	Word
 
 	thousandths int64
+	places      int    // after the point
 	unit        string // g, kg, rs, %; "": none
 	grouped     bool   // grouped as amounts are, or with /- at the end
 	doubtful    bool
+	cut         bool   // ends with a mark, which may have been more digits
 	kind        string // column
 	repeats     bool   // a ditto mark
 	proven      bool   // confirmed by other numbers, see prove
@@ -78,7 +80,11 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 		switch {
 		case count > 0:
 			c.dated = true
-			r.setDate(&c, date, strings.Join(raw[i:i+count], " "))
+			written := strings.Join(raw[i:i+count], " ")
+			if date.doubtful || strings.ContainsAny(written[:1], `'"`) {
+				r.doubt(&c, "the date %q of the line %q is hard to read", written, c.raw)
+			}
+			r.setDate(&c, date, written)
 			i += count - 1
 		case begins && len(text) == 0 && (likeDate(w.Text) || kind == dateColumn && digits(w.Text) > 0):
 			c.dated, c.unread = true, true
@@ -252,6 +258,8 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 			if v%10 != 0 && n.grouping() { // money has at most two decimals: the point was a comma
 				v *= 1000
 				r.doubt(c, "the point of %q in the line %q is taken for a comma", n.Text, c.raw)
+			} else if v%10 != 0 {
+				r.doubt(c, "%q of the line %q has too many decimals for an amount", n.Text, c.raw)
 			}
 			c.amount = new(unit.Money(v / 10))
 		}
@@ -285,7 +293,7 @@ func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 		n.kind = kind
 	}
 	long := l.groups > 2 && !n.grouped && n.thousandths >= 100_000_000
-	cut := n.kind == amountColumn && (strings.HasSuffix(n.Text, ".") || n.places() == 1)
+	cut := n.kind == amountColumn && (n.cut || n.places == 1)
 	if n.doubtful || !n.proven && (n.Confidence < sureNumber || long || cut) {
 		r.doubt(c, "the number %q of the line %q is hard to read", n.Text, c.raw)
 	}
@@ -306,10 +314,20 @@ func (c *cell) checkMetal(r *reader) {
 	if c.weight == nil && (c.touch != nil || c.fine != nil) && !c.doubtful {
 		r.doubt(c, "the line %q has metal, and no weight", c.raw)
 	}
+	if c.touch == nil && c.weight != nil && c.fine != nil {
+		if touch, found := touchOf(int64(*c.weight), int64(*c.fine)); found {
+			c.touch = new(unit.Percent(touch))
+			r.doubt(c, "the touch of the line %q cannot be read, it is computed from its weight and fine weight", c.raw)
+		}
+	}
 	if c.fine = computed(c.weight, c.touch, c.fine); c.weight == nil || c.touch == nil || c.fine == nil {
 		return
 	}
-	if !follows(*c.weight, *c.touch, *c.fine) && !c.repaired() {
+	switch {
+	case follows(*c.weight, *c.touch, *c.fine) || c.repaired():
+	case c.corrected():
+		r.doubt(c, "the fine weight of the line %q is not its weight by its touch: one digit is corrected", c.raw)
+	default:
 		r.doubt(c, "the fine weight of the line %q is not its weight by its touch", c.raw)
 	}
 }
@@ -323,14 +341,20 @@ func computed(weight *unit.Grams, touch *unit.Percent, fine *unit.Grams) *unit.G
 	return new((*weight*unit.Grams(*touch) + unit.Grams(unit.Whole)/2) / unit.Grams(unit.Whole))
 }
 
-// follows reports whether the fine weight is the product of the weight and the touch, except for its last digit.
+// follows reports whether the fine weight is the product of the weight and the touch, rounded or cut at its last digit.
 func follows(weight unit.Grams, touch unit.Percent, fine unit.Grams) bool {
 	place := unit.Grams(1)
-	for place < 1000 && fine%(10*place) == 0 {
+	for place < 10 && fine%(10*place) == 0 {
 		place *= 10
 	}
-	computed := weight * unit.Grams(touch) / unit.Grams(unit.Whole)
-	return max(computed-fine, fine-computed) <= place
+	return isProduct(int64(weight), int64(touch), int64(fine), int64(place))
+}
+
+// isProduct reports whether a fine weight is the product of a weight and a touch, rounded or cut at a place in thousandths.
+func isProduct(weight, touch, fine, place int64) bool {
+	product, whole := weight*touch, int64(unit.Whole)
+	return product >= fine*whole && product < (fine+place)*whole || // cut
+		2*product >= (2*fine-place)*whole && 2*product <= (2*fine+place)*whole
 }
 
 // repaired moves decimal points that were misread. It does so only if exactly one reading of the numbers gives the fine
@@ -346,8 +370,8 @@ func (c *cell) repaired() bool {
 			for _, f := range []unit.Grams{1, 10, 100, 1000} {
 				one := reading{*c.weight / w, *c.fine / f, *c.touch / t}
 				exact := one.weight*w == *c.weight && one.touch*t == *c.touch && one.fine*f == *c.fine
-				computed := one.weight * unit.Grams(one.touch) / unit.Grams(unit.Whole)
-				if exact && one.touch >= unit.Whole/10 && one.touch <= unit.Whole && one.fine > 0 && max(computed-one.fine, one.fine-computed) <= 1 {
+				if exact && one.touch >= unit.Whole/10 && one.touch <= unit.Whole && one.fine > 0 &&
+					isProduct(int64(one.weight), int64(one.touch), int64(one.fine), 1) {
 					found = append(found, one)
 				}
 			}
@@ -359,6 +383,77 @@ func (c *cell) repaired() bool {
 	*c.weight, *c.touch, *c.fine = found[0].weight, found[0].touch, found[0].fine // with the fewest moved points
 	c.inferred = true
 	return true
+}
+
+// tenth is a tenth of a percent of touch, the usual smallest step.
+const tenth = int64(unit.Whole) / 1000
+
+// touchOf returns the touch by which a weight gives a fine weight, if exactly one with at most one decimal does.
+func touchOf(weight, fine int64) (touch int64, found bool) {
+	for t := 100 * tenth; weight > 0 && t <= 1000*tenth; t += tenth {
+		if isProduct(weight, t, fine, 1) {
+			if found {
+				return 0, false
+			}
+			touch, found = t, true
+		}
+	}
+	return touch, found
+}
+
+// corrected corrects one digit that was misread, lost or read twice. It does so only if exactly one such reading of the numbers gives the
+// fine weight. A digit that was read twice is the most likely.
+func (c *cell) corrected() bool {
+	read := [3]int64{int64(*c.weight), int64(*c.touch), int64(*c.fine)}
+	for _, readings := range []func(string) []string{twice, misreadings} {
+		found := map[[3]int64]bool{}
+		var right [3]int64
+		for i, n := range read {
+			for _, text := range readings(unit.Grams(n).String()) {
+				one := read
+				other, err := unit.ParseGrams(text)
+				if one[i] = int64(other); err == nil && one[0] > 0 && one[1]%tenth == 0 && one[1] >= 100*tenth && one[1] <= 1000*tenth &&
+					isProduct(one[0], one[1], one[2], 1) {
+					right, found[one] = one, true
+				}
+			}
+		}
+		if len(found) == 1 {
+			*c.weight, *c.touch, *c.fine = unit.Grams(right[0]), unit.Percent(right[1]), unit.Grams(right[2])
+			return true
+		}
+	}
+	return false
+}
+
+// twice returns a number without one of two equal neighbouring digits.
+func twice(text string) (all []string) {
+	for i := 1; i < len(text); i++ {
+		if text[i] == text[i-1] {
+			all = append(all, text[:i]+text[i+1:])
+		}
+	}
+	return all
+}
+
+// misreadings returns the numbers that differ from a number by one digit: another, one more or one less.
+func misreadings(text string) (all []string) {
+	if !strings.Contains(text, ".") {
+		text += "."
+	}
+	add := func(before, digit, after string) { all = append(all, strings.TrimSuffix(before+digit+after, ".")) }
+	for i := range len(text) + 1 {
+		isDigit := i < len(text) && text[i] != '.'
+		if isDigit {
+			add(text[:i], "", text[i+1:])
+		}
+		for d := '0'; d <= '9'; d++ {
+			if add(text[:i], string(d), text[i:]); isDigit {
+				add(text[:i], string(d), text[i+1:])
+			}
+		}
+	}
+	return all
 }
 
 // grouping reports whether the text has one point with three digits after it.
@@ -410,7 +505,7 @@ func (l *layout) infer(numbers []amountOf, proven bool) (guessed bool) {
 	switch {
 	case proven:
 		kinds = kinds[3:]
-	case len(open) == 1 && open[0].places() != 3 && (len(numbers) == 1 || open[0].Left != numbers[0].Left):
+	case len(open) == 1 && open[0].places != 3 && (len(numbers) == 1 || open[0].Left != numbers[0].Left):
 		kinds = kinds[3:]
 	case len(open) == 2 && open[1].thousandths > int64(unit.Whole):
 		kinds = []string{weightColumn, amountColumn}
@@ -420,11 +515,6 @@ func (l *layout) infer(numbers []amountOf, proven bool) (guessed bool) {
 		n.kind = kinds[i]
 	}
 	return len(open) > 0
-}
-
-func (n amountOf) places() int {
-	_, after, _ := strings.Cut(n.Text, ".")
-	return len(after)
 }
 
 // number parses a word as a number: digits with Indian grouping, a currency before them, /- or a unit after them. If column is true, the
@@ -444,7 +534,10 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 		}
 	}
 	negative := strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")")
-	text = strings.TrimRight(strings.Trim(text, "()"), ".,;:'\"|_-")
+	text = strings.TrimRight(strings.Trim(text, "()"), "|_-")
+	marked := text
+	text = strings.TrimRight(text, ".,;:'\"|_-")
+	n.cut = text != marked
 	end := strings.LastIndexFunc(text, func(c rune) bool { return c >= '0' && c <= '9' }) + 1
 	if kind := unitOf(text[end:]); end > 0 && kind != "" {
 		text, n.unit = text[:end], kind
@@ -454,7 +547,25 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 	if count := digits(text); !column && (count == 0 || 2*count < len([]rune(text))) || digits(plain) == 0 || unitOf(text) != "" {
 		return n, false
 	}
-	n.doubtful = plain != text
+	ok = n.parse(plain)
+	if plain != text {
+		if once := n; n.doubtful && once.parse(confused.Replace(undoubled(text))) && !once.doubtful {
+			n = once
+		}
+		n.doubtful = true
+	}
+	if negative {
+		n.thousandths = -n.thousandths
+	}
+	return n, ok
+}
+
+// parse parses a number of digits, commas and points. It is doubtful if its groups are not those of Indian numbers.
+func (n *amountOf) parse(plain string) bool {
+	n.doubtful, n.grouped = false, false
+	if strings.Contains(plain, ".,") || strings.Contains(plain, ",.") { // one point
+		plain, n.doubtful = strings.NewReplacer(".,", ".", ",.", ".").Replace(plain), true
+	}
 	whole, fraction, point := strings.Cut(plain, ".")
 	if strings.Count(plain, ".") > 1 { // points that were misread commas
 		at := strings.LastIndex(plain, ".")
@@ -477,13 +588,24 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 	}
 	n.doubtful = n.doubtful || len(whole) > 1 && whole[0] == '0'
 	if len(whole) > 13 || len(fraction) > 3 {
-		return n, false
+		return false
 	}
 	v, err := strconv.ParseInt(whole+(fraction + "000")[:3], 10, 64)
-	if n.thousandths = v; negative {
-		n.thousandths = -v
+	n.thousandths, n.places = v, len(fraction)
+	return err == nil
+}
+
+// undoubled returns a text without the letters that stand beside the digit they resemble: text recognition may read one digit as both.
+func undoubled(text string) string {
+	var b strings.Builder
+	runes := []rune(text)
+	for i, c := range runes {
+		digit := confused.Replace(string(c))
+		if digit == string(c) || !(i > 0 && string(runes[i-1]) == digit || i+1 < len(runes) && string(runes[i+1]) == digit) {
+			b.WriteRune(c)
+		}
 	}
-	return n, err == nil
+	return b.String()
 }
 
 // misread reports whether a word is a number with digits that were read as letters.

@@ -40,8 +40,11 @@ func monthOf(word string) int {
 	return 0
 }
 
-// day is a written date. Year is 0 if it is absent.
-type day struct{ year, month, day int }
+// day is a written date. Year is 0 if it is absent. In a doubtful date, one digit of the year was read twice.
+type day struct {
+	year, month, day int
+	doubtful         bool
+}
 
 func (d day) exists() bool {
 	at := time.Date(max(d.year, 2000), time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC) // 2000 has a 29 February
@@ -55,9 +58,12 @@ var part = regexp.MustCompile(`(?i)(\d+)(?:st|nd|rd|th)?|([\p{L}\p{M}]+)`)
 // has the form of a date, even if that date does not exist.
 func dateOf(text string) (d day, formed bool) {
 	text = strings.Trim(text, ".,;:|'\"()")
-	if 2*digits(text) >= len([]rune(text))/2 && strings.ContainsAny(text, "/-.") && !slices.ContainsFunc(part.FindAllString(text, -1),
+	misread := false
+	latin := strings.ContainsAny(strings.ToLower(text), "olisbz")
+	if (2*digits(text) >= len([]rune(text))/2 || digits(text) > 0 && !latin) && strings.ContainsAny(text, "/-.") && !slices.ContainsFunc(part.FindAllString(text, -1),
 		func(p string) bool { return monthOf(p) > 0 }) {
-		text = confused.Replace(strings.ToLower(text))
+		plain := confused.Replace(strings.ToLower(text))
+		misread, text = !latin && plain != strings.ToLower(text), plain
 	}
 	var numbers []string
 	between, end := "", 0
@@ -67,7 +73,7 @@ func dateOf(text string) (d day, formed bool) {
 			separator = " "
 		}
 		end = at[1]
-		if !strings.Contains("/-., ", separator) {
+		if !strings.Contains("/-., ", separator) && separator != ",." {
 			return d, false
 		}
 		between += separator
@@ -82,8 +88,13 @@ func dateOf(text string) (d day, formed bool) {
 		}
 	}
 	named, count := d.month > 0, len(numbers)
+	if misread && count == 3 {
+		numbers[2], d.doubtful = undoubledYear(numbers[2])
+	}
+	// Points of a date with a whole year may have been read as commas.
+	commas := strings.Contains(between, ",") && (count < 3 || len(numbers[2]) != 4 || strings.Contains(between, " "))
 	switch {
-	case end < len(text), count == 0, !named && (count < 2 || strings.Contains(between, ",")), named && count > 2, count > 3,
+	case end < len(text), count == 0, !named && (count < 2 || commas), named && count > 2, count > 3,
 		!named && count == 2 && between != "/" && between != "-":
 		return d, false
 	}
@@ -107,6 +118,16 @@ func dateOf(text string) (d day, formed bool) {
 		}
 	}
 	return d, true
+}
+
+// undoubledYear removes a digit that text recognition read twice from a year of three or five digits.
+func undoubledYear(text string) (year string, doubled bool) {
+	for i := 1; i < len(text) && (len(text) == 3 || len(text) == 5 && text[:2] == "20"); i++ {
+		if text[i] == text[i-1] {
+			return text[:i] + text[i+1:], true
+		}
+	}
+	return text, false
 }
 
 // isDate reports whether a word is a date.
@@ -161,7 +182,11 @@ func leadingDate(words []Word) (count int, d day) {
 		}
 	}
 	if together > 1 {
-		if year := confused.Replace(words[1].Text); len(year) == 2 && digits(year) == 2 && strings.HasSuffix(words[0].Text, "20") {
+		year := confused.Replace(words[1].Text)
+		if year != words[1].Text && len(year) == 3 {
+			year, _ = undoubledYear(year)
+		}
+		if len(year) == 2 && digits(year) == 2 && strings.HasSuffix(words[0].Text, "20") {
 			if d, formed := dateOf(words[0].Text + year); formed { // a year in two words
 				return 2, d
 			}
@@ -262,11 +287,12 @@ func (r *reader) checkOrder(entries []Entry) {
 			}
 			of[e.Date] = append(of[e.Date], e)
 		}
-		forwards := 0
+		forwards, changes := 0, 0
 		for i := 1; i < len(all); i++ {
-			forwards += int(min(max(*all[i].Date-*all[i-1].Date, -1), 1))
+			step := int(min(max(*all[i].Date-*all[i-1].Date, -1), 1))
+			forwards, changes = forwards+step, changes+abs(step)
 		}
-		if len(all) < 4 || 2*max(forwards, -forwards) < len(all)-1 { // the dates are in no order
+		if len(all) < 4 || 2*abs(forwards) < changes { // the dates are in no order
 			continue
 		}
 		later := func(a, b *Entry) bool { return forwards > 0 && *a.Date > *b.Date || forwards < 0 && *a.Date < *b.Date }

@@ -91,7 +91,7 @@ func (l *layout) learn(lines [][]Word) {
 				if n.grouped {
 					l.groups++
 				}
-				if n.unit == "rs" || n.grouped && !n.proven && n.places() != 3 {
+				if n.unit == "rs" || n.grouped && !n.proven && n.places != 3 {
 					n.kind = amountColumn
 				}
 				if n.kind != "" {
@@ -105,7 +105,7 @@ func (l *layout) learn(lines [][]Word) {
 // learned returns the only kind of numbers with the right edge of w, or "" for none or several. On a page with only amounts, a number with
 // paise is an amount.
 func (l *layout) learned(w amountOf) (kind string) {
-	if len(l.edges) == 1 && l.edges[amountColumn] != nil && w.places() == 2 {
+	if len(l.edges) == 1 && l.edges[amountColumn] != nil && w.places == 2 {
 		return amountColumn
 	}
 	for _, k := range order[2:] {

@@ -2,6 +2,7 @@ package khatapage_test
 
 import (
 	"fmt"
+	"slices"
 	"os"
 	"strings"
 	"testing"
@@ -267,6 +268,37 @@ func TestRemainsOfATextAreDoubted(t *testing.T) {
 	}
 	got := khatapage.Read([]khatapage.Page{written("Khata 2025\n6/S payal    500   80   400")}, khatapage.Options{Today: today})
 	require.Equal(t, "2025-05-06", value(got.Entries[0].Date).String())
+}
+
+// One digit of a number that was read otherwise, twice or not at all is corrected where the weight, the touch and the fine weight leave one
+// reading. Such an entry is unsure. A misread point or blank is not a doubt if the product is exact.
+func TestADigitIsCorrectedByTheOtherNumbers(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"payal    3389.07   75     291.803":    "389.07 75 291.803",
+		"payal    437       75     3327.75":    "437 75 327.75",
+		"payal    629.55    80     503.6":      "629.5 80 503.6",
+		"payal    288       88     230.4":      "288 80 230.4",
+		"payal    531.41    80     425.28":     "531.41 80 425.128",
+		"payal    322.006   9?     296.246":    "322.006 92 296.246",
+		"payal    42ર.283   99.5   42.072":     "42.283 99.5 42.072",
+		"payal    532.278   75,399.209":        "532.278 75 399.209",
+		"payal    198.5     75148  875":        "198.5 75 148.875",
+		"payal    653.,33   92.5   604.33":     "653.33 92.5 604.33",
+		"payal    985,902   75     739.427":    "985.902 75 739.427",
+		"payal    399.74    99.5   397.742":    "399.74 99.5 397.742", // 397.741, which is no digit's misreading alone
+		"payal    500       92.5   1234":       "500 92.5 1234",
+		"payal    250.5     92     230.46":     "250.5 92 230.46",
+		"payal    10        50     5":          "10 50 5",
+		"payal    123.456   91.6   113.085696": "123.456 91.6 113.086",
+	} {
+		got := khatapage.Read([]khatapage.Page{written("OUT\nDate Item        Wt        Touch  Fine\n1/6/2025 "+line)}, khatapage.Options{Today: today})
+		require.NotEmpty(t, got.Entries, line)
+		e := got.Entries[0]
+		exact := slices.Contains([]string{"250.5", "10", "985,902", "653.,33", "532.278", "198.5"}, strings.Fields(line)[1])
+		assert.Equal(t, want, fmt.Sprint(value(e.Weight), " ", value(e.Touch), " ", value(e.Fine)), line)
+		assert.Equal(t, exact, sure(e), "%s: %v", line, got.Warnings)
+	}
 }
 
 func TestASideWhoseNameIsUnreadIsTheOther(t *testing.T) {

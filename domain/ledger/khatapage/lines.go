@@ -145,7 +145,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 	case out != nil:
 		l.leftSide, l.rightSide = Out, Out
 	default:
-		l.guessed = true
+		l.guessed, l.unread = true, len(l.columns) > 0 // a heading that has names of columns also has those of the sides
 		if r.twoSided(p, lines) {
 			l.boundary = boundary(lines, lines, p.Width*35/100, p.Width*65/100, p.Width/2)
 		}

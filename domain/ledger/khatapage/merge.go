@@ -51,7 +51,7 @@ func (r *reader) see(entries, words []Entry) {
 		e.ID, e.Page, e.Confidence = int64(len(r.Entries)+1), r.page, unconfirmed
 		if e.Date != nil {
 			at := e.Date.Time()
-			e.Date, _ = r.resolve(day{at.Year(), int(at.Month()), at.Day()})
+			e.Date, _ = r.resolve(day{year: at.Year(), month: int(at.Month()), day: at.Day()})
 		}
 		e.Fine = computed(e.Weight, e.Touch, e.Fine)
 		for i, w := range words {

@@ -2,6 +2,7 @@ package khatapage
 
 import (
 	"slices"
+	"strings"
 
 	"bahi/domain/unit"
 )
@@ -38,11 +39,15 @@ func ways(numbers []amountOf) (all []way) {
 	if len(numbers) >= 3 {
 		all = append(all, way{slices.Clone(numbers[:3]), 3}, way{slices.Clone(numbers[:3]), 3})
 		for i, n := range all[1].three { // points that were read as commas
-			if n.grouped {
-				all[1].three[i].thousandths /= 1000
-				all[1].three[i].grouped = false
+			if at := strings.LastIndex(n.Text, ","); n.grouped && at >= 0 {
+				n.Text = n.Text[:at] + "." + n.Text[at+1:]
+				if n, ok := number(n.Word, false); ok {
+					n.Text, n.kind = numbers[i].Text, numbers[i].kind
+					all[1].three[i] = n
+				}
 			}
 		}
+		all = append(all, recut(numbers)...)
 	}
 	if len(numbers) >= 4 {
 		for i := range 3 {
@@ -61,7 +66,7 @@ func ways(numbers []amountOf) (all []way) {
 		for cut := 1; cut < len(runes); cut++ {
 			a, okA := number(Word{Text: string(runes[:cut])}, false)
 			b, okB := number(Word{Text: string(runes[cut:])}, false)
-			if !okA || !okB {
+			if !okA || !okB || a.cut {
 				continue
 			}
 			a.Word, b.Word = numbers[i].Word, numbers[i].Word
@@ -78,8 +83,30 @@ func ways(numbers []amountOf) (all []way) {
 	return all
 }
 
-// proves reports whether the third of three numbers is the product of the others, a weight and a touch in either order, within half a unit
-// of its last digit.
+// recut joins two neighbours of three numbers by a point and cuts them elsewhere, as in 742.97 92.5687 247 for 742.97 92.5 687.247. Several
+// ways are ambiguous.
+func recut(numbers []amountOf) (found []way) {
+	for i := range 2 {
+		runes := []rune(numbers[i].Text + "." + numbers[i+1].Text)
+		for cut := 1; cut < len(runes); cut++ {
+			a, okA := number(Word{Text: string(runes[:cut])}, false)
+			b, okB := number(Word{Text: string(runes[cut:])}, false)
+			if !okA || !okB || a.cut || runes[cut] == '.' {
+				continue
+			}
+			a.Word, b.Word = numbers[i].Word, numbers[i+1].Word
+			if w := (way{slices.Concat(numbers[:i], []amountOf{a, b}, numbers[i+2:3]), 3}); proves(w.three) {
+				found = append(found, w)
+			}
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found
+}
+
+// proves reports whether the third of three numbers is the product of the others, a weight and a touch in either order.
 func proves(three []amountOf) bool {
 	for _, n := range three {
 		if n.repeats || n.unit == "rs" || n.thousandths <= 0 || n.thousandths > int64(unit.MaxGrams) || n.kind == amountColumn && n.grouped {
@@ -90,8 +117,6 @@ func proves(three []amountOf) bool {
 	if three[0].kind == touchColumn && three[1].kind == weightColumn {
 		weight, touch = touch, weight
 	}
-	whole := int64(unit.Whole)
-	half := []int64{500, 50, 5, 1}[min(three[2].places(), 3)] // thousandths
-	computed := (weight*touch + whole/2) / whole
-	return touch >= whole/10 && touch <= whole && max(computed-fine, fine-computed) <= min(half, 5)
+	place := []int64{10, 10, 10, 1}[min(three[2].places, 3)] // thousandths
+	return touch >= int64(unit.Whole)/10 && touch <= int64(unit.Whole) && isProduct(weight, touch, fine, place)
 }
