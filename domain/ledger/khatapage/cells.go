@@ -595,7 +595,7 @@ func (n *amountOf) parse(plain string) bool {
 	return err == nil
 }
 
-// undoubled returns a text without the letters that stand beside the digit they resemble: text recognition may read one digit as both.
+// undoubled returns a text without letters next to the digit that they resemble: text recognition may read one digit as both.
 func undoubled(text string) string {
 	var b strings.Builder
 	runes := []rune(text)

@@ -125,7 +125,7 @@ var (
 	couples  = set("sitaram sitaraam seetaram seetaraam siyaram siyaraam सीताराम सियाराम સીતારામ સિયારામ")
 	radhas   = set("radha radhe राधा राधे રાધા રાધે")
 	krishnas = set("krishna krushna krishn krisna shyam कृष्ण कृष्णा श्याम કૃષ્ણ કૃષ્ણા શ્યામ")
-	ki       = set("ki kee की કી")                                  // between a god and "jai"
+	ki       = set("ki kee की કી")                               // between a god and "jai"
 	toPerson = set("ko ke का के को ka ne ને નો માટે maate liye") // after a name
 	hails    = set(`hello helo hlo hi hey hii namaste namaskar namaskaram pranam pranaam good gud morning evening afternoon night jsk kem cho ` +
 		`chho majama
