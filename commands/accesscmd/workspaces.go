@@ -111,7 +111,8 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 	if err != nil {
 		return in, out, err
 	}
-	own := keyed(req, id, s.Workspace)                                                          // whichever workspace its token names
+	own := keyed(req, id, s.Workspace) // whichever workspace its token names
+
 	if _, _, err = commands.PreviousOutcome(ctx, a.Commands, own, workspace.Kind); err != nil { // the key was used with another token
 		return in, out, err
 	}

@@ -60,8 +60,9 @@ func dateOf(text string) (d day, formed bool) {
 	text = strings.Trim(text, ".,;:|'\"()")
 	misread := false
 	latin := strings.ContainsAny(strings.ToLower(text), "olisbz")
-	if (2*digits(text) >= len([]rune(text))/2 || digits(text) > 0 && !latin) && strings.ContainsAny(text, "/-.") && !slices.ContainsFunc(part.FindAllString(text, -1),
-		func(p string) bool { return monthOf(p) > 0 }) {
+	numeric := 2*digits(text) >= len([]rune(text))/2 || digits(text) > 0 && !latin
+	named := slices.ContainsFunc(part.FindAllString(text, -1), func(p string) bool { return monthOf(p) > 0 })
+	if numeric && !named && strings.ContainsAny(text, "/-.") {
 		plain := confused.Replace(strings.ToLower(text))
 		misread, text = !latin && plain != strings.ToLower(text), plain
 	}

@@ -292,7 +292,8 @@ func TestADigitIsCorrectedByTheOtherNumbers(t *testing.T) {
 		"payal    10        50     5":          "10 50 5",
 		"payal    123.456   91.6   113.085696": "123.456 91.6 113.086",
 	} {
-		got := khatapage.Read([]khatapage.Page{written("OUT\nDate Item        Wt        Touch  Fine\n1/6/2025 " + line)}, khatapage.Options{Today: today})
+		page := written("OUT\nDate Item        Wt        Touch  Fine\n1/6/2025 " + line)
+		got := khatapage.Read([]khatapage.Page{page}, khatapage.Options{Today: today})
 		require.NotEmpty(t, got.Entries, line)
 		e := got.Entries[0]
 		exact := slices.Contains([]string{"250.5", "10", "985,902", "653.,33", "532.278", "198.5"}, strings.Fields(line)[1])

@@ -208,8 +208,8 @@ func (all tokens) salutation() (n int) {
 	return n
 }
 
-// couple returns the index after a goddess and a god, as in Sita Ram ji, or 0. Before other words they may be a name, as in Sita Ram Sharma,
-// or an item, as in Radha Krishna pendant.
+// couple returns the index after a goddess and a god, as in Sita Ram ji, or 0. Before other words they may be a name, as in Sita Ram
+// Sharma, or an item, as in Radha Krishna pendant.
 func (all tokens) couple(i int) (end int) {
 	from, first, second := i+1, strings.ReplaceAll(all[i].folded, "-", ""), all.at(i+1).folded
 	switch {

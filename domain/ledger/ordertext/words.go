@@ -106,28 +106,34 @@ var (
 		company co house art arts palace जी भाई बेन ज्वेलर्स જી ભાઈ બેન બહેન જ્વેલર્સ ज्वैलर्स सोनी સોની`)
 	courtesy = set(`ji jee bhai bhaiya bhaijaan ben behen sir madam mam saab sahab saheb seth sethji didi kaka uncle aunty all everyone ` +
 		`sab sabko sa paji paaji veerji team dear
-		जी भाई भैया बेन सर साहब सेठ सब सबको सा જી ભાઈ બેન બહેન સાહેબ શેઠ બધા બધાને સૌ સૌને`)
+		जी भाई भैया बेन सर साहब सेठ सब सबको सा
+		જી ભાઈ બેન બહેન સાહેબ શેઠ બધા બધાને સૌ સૌને`)
 
 	// starters and deities form greetings: a starter and a deity, or two deities.
-	starters = set("jai jay jaya hare har hari om bolo sat namo ganpati जय हर हरे हरि ॐ ओम सत नमो गणपति જય હર હરે હરિ ૐ ઓમ નમો ગણપતિ")
-	deities  = set(`ram raam rama siya siyaram sita seeta sitaram seetaram shri shree sri krishna krushna krishn krisna ` +
+	starters = set(`jai jay jaya hare har hari om bolo sat namo ganpati
+		जय हर हरे हरि ॐ ओम सत नमो गणपति જય હર હરે હરિ ૐ ઓમ નમો ગણપતિ`)
+	deities = set(`ram raam rama siya siyaram sita seeta sitaram seetaram shri shree sri krishna krushna krishn krisna ` +
 		`radhe radha shyam swaminarayan ` +
 		`jinendra jinendr mata mataji maa
 		ma di ambe amba bhavani bholenath bhole mahadev shiv shiva shivay shivaya namah namo hanuman bajrangbali ganesh ganesha gurudev ` +
 		`dwarkadhish dwarikadhish
 		gopal bappa morya बप्पा मोरया બાપ્પા મોરયા
-		khodiyar jalaram akal hind bhim jhulelal jagannath om vitthal राम सिया सीता सियाराम सीताराम श्री कृष्ण कृष्णा राधे राधा श्याम ` +
+		khodiyar jalaram akal hind bhim jhulelal jagannath om vitthal
+		राम सिया सीता सियाराम सीताराम श्री कृष्ण कृष्णा राधे राधा श्याम ` +
 		`स्वामीनारायण जिनेन्द्र
 		जिनेंद्र माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
 		`સિયારામ સીતારામ શ્રી કૃષ્ણ કૃષ્ણા રાધે રાધા
 		શ્યામ સ્વામિનારાયણ જિનેન્દ્ર જીનેન્દ્ર માતા માતાજી મા અંબે ભવાની ભોલેનાથ મહાદેવ શિવ શિવાય નમઃ હનુમાન ગણેશ હિંદ ખોડિયાર જલારામ`)
 	// couples are a goddess and a god, a greeting if no further name follows. radhas before krishnas are one before a courtesy.
-	couples  = set("sitaram sitaraam seetaram seetaraam siyaram siyaraam सीताराम सियाराम સીતારામ સિયારામ")
+	couples = set(`sitaram sitaraam seetaram seetaraam siyaram siyaraam
+		सीताराम सियाराम સીતારામ સિયારામ`)
 	radhas   = set("radha radhe राधा राधे રાધા રાધે")
-	krishnas = set("krishna krushna krishn krisna shyam कृष्ण कृष्णा श्याम કૃષ્ણ કૃષ્ણા શ્યામ")
+	krishnas = set(`krishna krushna krishn krisna shyam
+		कृष्ण कृष्णा श्याम કૃષ્ણ કૃષ્ણા શ્યામ`)
 	ki       = set("ki kee की કી")                               // between a god and "jai"
 	toPerson = set("ko ke का के को ka ne ને નો માટે maate liye") // after a name
-	hails    = set(`hello helo hlo hi hey hii namaste namaskar namaskaram pranam pranaam good gud morning evening afternoon night jsk kem cho ` +
+	hails    = set(`hello helo hlo hi hey hii namaste namaskar namaskaram pranam pranaam good gud morning evening afternoon ` +
+		`night jsk kem cho ` +
 		`chho majama
 		khamma ghani खम्मा घणी
 		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab vanakkam waheguru vande mataram shubh suprabhat ramram radheradhe ` +

@@ -34,7 +34,8 @@ type Postgres struct {
 // diskSize is the size of a disk that a history fills.
 const diskSize = "600m"
 
-// StartPostgres starts a cluster in a new folder, on which these faults can be injected. The fault "disk" needs root, "pgclock" libfaketime.
+// StartPostgres starts a cluster in a new folder, on which these faults can be injected. The fault "disk" needs root, and "pgclock"
+// libfaketime.
 func StartPostgres(ctx context.Context, parent string, faults []string) (p *Postgres, err error) {
 	p = &Postgres{disk: slices.Contains(faults, "disk")}
 	if p.dir, err = os.MkdirTemp(parent, "bahi-history-"); err != nil {

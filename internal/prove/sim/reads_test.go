@@ -70,7 +70,8 @@ func (o *operation) read(ctx context.Context, w *world, reader *readmodels.Reade
 	if o.keyed {
 		at.Min = least
 	}
-	all, err := readmodels.Rows(ctx, reader.From(at, tally.Name), pgx.RowToStructByPos[tallied], `select stream, events, total from tally.tally`)
+	all, err := readmodels.Rows(ctx, reader.From(at, tally.Name), pgx.RowToStructByPos[tallied],
+		`select stream, events, total from tally.tally`)
 	if err != nil {
 		return err
 	}
