@@ -11,7 +11,7 @@ create schema log;
 create table log.identity (
   only_row boolean primary key default true check (only_row),
   store_id uuid not null default gen_random_uuid(),
-  format   int not null default 2,
+  format   int not null default 3,
   journal  text
 );
 

@@ -35,7 +35,7 @@ func Up(ctx context.Context, url string) error {
 }
 
 // Format is the format of the logs that this program reads and writes. 0001_event_log.sql sets it in a new log.
-const Format = 2
+const Format = 3
 
 // mayRead returns an error if the database has a log of another format.
 func mayRead(ctx context.Context, conn *pgx.Conn) error {

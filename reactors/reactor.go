@@ -28,9 +28,9 @@ type Reactor struct {
 	on    map[reflect.Type]func(*Queue, event.Recorded[any]) error
 }
 
-// Gathering makes events wait up to a maximum for later ones, so that their jobs are added together. It suits jobs that are not urgent:
+// WithBatchDelay makes events wait up to a maximum for later ones, so that their jobs are added together. It suits jobs that are not urgent:
 // adding many jobs together costs little more than adding one.
-func (r *Reactor) Gathering(most time.Duration) *Reactor {
+func (r *Reactor) WithBatchDelay(most time.Duration) *Reactor {
 	r.waits = most
 	return r
 }

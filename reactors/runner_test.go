@@ -233,7 +233,7 @@ func TestAReactorThatGathersWaitsForOtherEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	runner := NewRunner(r.store, r.pool, r.jobs(Config{}), r.log)
-	patient, prompt := greeter(nil).Gathering(time.Hour), greeter(nil)
+	patient, prompt := greeter(nil).WithBatchDelay(time.Hour), greeter(nil)
 	patient.Name, prompt.Name = "patient", "greeter"
 	p := &process{Runner: runner, t: t}
 	r.background(func(ctx context.Context) error { return runner.Run(ctx, patient, prompt) })

@@ -237,7 +237,7 @@ const (
 	foldingBooks = `exists (select from projection.generation where status = 'live' and name = 'books' and position < log.head())`
 	folding      = `exists (select from projection.generation where status = 'live' and not paused and position < log.head())`
 	acting       = folding + ` or exists (select from inbox.call where verdict = 'waiting')
-		or exists (select from river.river_job where state in ('available', 'running') and kind = 'play_receipts')
+		or exists (select from river.river_job where state in ('available', 'running') and kind = 'simulate_receipts')
 		or exists (select from reactor.checkpoint where name = 'messages' and position < log.head())`
 )
 

@@ -122,7 +122,7 @@ func TestEncodedEventRoundTrips(t *testing.T) {
 	require.JSONEq(t, `{"price_paise":1200,"currency":"INR"}`, string(n.Data))
 	require.JSONEq(t, `{
 		"schema": 3, "workspace": "0192f0c1-0000-7000-8000-000000000002", "actor": "user:9", "occurred_at": "2026-03-31T18:29:59.123456Z",
-		"request_id": "r", "correlation_id": "c", "causation_id": "e", "reason": "typo", "of": 5, "more": 2
+		"request_id": "r", "correlation_id": "c", "causation_id": "e", "reason": "typo", "follow_up_of": 5, "more": 2
 	}`, string(n.Meta), "the kind sets the version")
 	elsewhere := meta
 	elsewhere.OccurredAt = meta.OccurredAt.Add(789).In(time.FixedZone("", 19800))

@@ -18,7 +18,7 @@ type Meta struct {
 	CorrelationID string    `json:"correlation_id,omitempty"` // ID of the business process, from the caller
 	CausationID   string    `json:"causation_id,omitempty"`   // id of the event that caused it
 	Reason        string    `json:"reason,omitempty"`         // in the words of the actor
-	FollowUpOf    Position  `json:"of,omitempty"`             // position of an event with the same data
+	FollowUpOf    Position  `json:"follow_up_of,omitempty"`   // position of an event with the same data
 	More          int       `json:"more,omitempty"`           // number of later events of the same transaction
 }
 

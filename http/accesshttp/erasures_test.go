@@ -141,7 +141,7 @@ func TestRepeatedErasureStillFindsTheMails(t *testing.T) {
 	asha := o.Person("asha@example.com")
 	o.Erased(asha)
 	o.WaitJobs("erase_user") // they remove mails too
-	o.WaitFirstJob("forget_subject")
+	o.WaitFirstJob("erase_subject")
 	id := uuid.MustParse(asha.User.ID)
 	require.NoError(t, o.Sys.Mailer.Send(t.Context(), leftMail(id)))
 	require.Len(t, o.Mails("asha@example.com", "Late"), 1)

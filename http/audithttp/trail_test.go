@@ -203,7 +203,7 @@ func TestAmbiguousMetadataCannotHideAChange(t *testing.T) {
 	}
 	own := `"workspace":"` + home + `","actor":"user:x"`
 	for i, meta := range []string{
-		own + `,"of":0`, own + `,"of":2,"OF":0`, own + `,"of":2,"\u004ff":0`,
+		own + `,"follow_up_of":0`, own + `,"follow_up_of":2,"FOLLOW_UP_OF":0`, own + `,"follow_up_of":2,"follow_up_\u004ff":0`,
 		`"actor":"user:x","workspace":"` + strings.ToUpper(home) + `"`,
 		`"actor":"user:x","workspace":"` + strings.ReplaceAll(home, "-", "") + `"`,
 		`"actor":"user:x","workspace":"` + o.Abroad + `","Workspace":"` + home + `"`,
@@ -221,7 +221,7 @@ func TestAmbiguousMetadataCannotHideAChange(t *testing.T) {
 				"%s: %s", query, meta)
 		}
 	}
-	write("bookslock-"+home, "BooksLockMoved", `{"to":"2025-01-31"}`, own+`,"of":2`)
+	write("bookslock-"+home, "BooksLockMoved", `{"to":"2025-01-31"}`, own+`,"follow_up_of":2`)
 	changes := apptest.TrailOf(auditor, "?kind=bookslock").Changes
 	require.Len(t, changes, 1)
 	require.Equal(t, "user:x", changes[0].Actor)

@@ -100,7 +100,7 @@ func TestACompanyIsToldOfAStrangersChange(t *testing.T) {
 	text := o.Mailed(o.Address("owner"), subject, 1)
 	require.Contains(t, text, "/contacts/"+asha.ID.String())
 	require.NotContains(t, text, "rani")
-	o.WaitJobs("tell_contact_change")
+	o.WaitJobs("notify_contact_change")
 	require.Len(t, o.Mails(o.Address("owner"), subject), 1)
 }
 

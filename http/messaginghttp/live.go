@@ -313,7 +313,7 @@ func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *to
 }
 
 // seenType is the stored name of [message.MarkedRead].
-const seenType = "MessageSeen"
+const seenType = "MessageMarkedRead"
 
 // in reports whether an event belongs to a workspace.
 func in(workspace uuid.UUID, e event.Stored) bool {

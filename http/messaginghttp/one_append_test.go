@@ -121,7 +121,7 @@ func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
 		return types
 	}
 	require.Equal(t,
-		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingContactReached", "MessagingSenderClaimed", "MessageReceived"},
+		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingContactSenderAdded", "MessagingSenderClaimed", "MessageReceived"},
 		receive("Hello", messagingcmd.Sender{UserID: "IN.1", Name: "Asha"}))
 	require.Equal(t,
 		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingPhoneClaimed", "MessageReceived"},

@@ -15,7 +15,7 @@ type metrics struct {
 }
 
 var (
-	waiting = prometheus.NewDesc("bahi_webhook_waiting", "Calls that wait to be handled.", []string{"endpoint"}, nil)
+	waiting = prometheus.NewDesc("bahi_webhook_pending", "Calls that wait to be handled.", []string{"endpoint"}, nil)
 	parked  = prometheus.NewDesc("bahi_webhook_parked", "Calls that could not be handled.", []string{"endpoint"}, nil)
 	lag     = prometheus.NewDesc("bahi_webhook_lag_seconds", "How long the oldest call has waited to be handled.", []string{"endpoint"}, nil)
 )

@@ -95,7 +95,7 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditInterval, Now: time.Now, Log: s.Log,
 		Ring: &auditproj.Ring{DB: s.Pool, Vault: s.Vault, Store: s.Store, Given: given, Now: time.Now},
 	}
-	if err := s.joinOutlets(ctx); err != nil || !serving {
+	if err := s.joinPublishers(ctx); err != nil || !serving {
 		return err
 	}
 	if err := s.Signer.Ring.Ready(ctx); err != nil {
@@ -138,8 +138,8 @@ func (c closable) AppendEach(ctx context.Context, appends []eventstore.Transacti
 var errTailLost = fmt.Errorf("%w: %w", eventstore.ErrClosed,
 	fault.New(fault.Unavailable, "The log lost events that were signed for: nothing is written until an operator has accepted it"))
 
-// joinOutlets adds the destinations of checkpoints: the witness first, so that copies have its signature.
-func (s *System) joinOutlets(ctx context.Context) error {
+// joinPublishers adds the destinations of checkpoints: the witness first, so that copies have its signature.
+func (s *System) joinPublishers(ctx context.Context) error {
 	if url := s.Settings.AuditWitness; url != "" {
 		keys, err := s.Settings.witnessKeys()
 		if err != nil {

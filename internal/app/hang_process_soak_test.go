@@ -51,7 +51,7 @@ func TestHangingNodeLosesItsWork(t *testing.T) {
 	}
 	eventually("one of the two folds", func() bool {
 		works := func(p *apptest.Process) bool {
-			return strings.Contains(p.Client().GET("/metrics").Status(200).Text, `bahi_projection_working{projection="books"} 1`)
+			return strings.Contains(p.Client().GET("/metrics").Status(200).Text, `bahi_projection_active{projection="books"} 1`)
 		}
 		return works(hangs) != works(lives)
 	})

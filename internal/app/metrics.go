@@ -27,7 +27,7 @@ import (
 func (s *System) Register(metrics *prometheus.Registry) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&projectionMetrics{registry: s.registry(), log: s.Log}, workingMetric{s}, unsignedMetric{s})
-	s.countOutlets(metrics)
+	s.countPublishers(metrics)
 	s.Commands.Register(metrics)
 	s.queue.Register(metrics)
 	if s.feed != nil {
@@ -121,7 +121,7 @@ func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
 // workingMetric reports the projections on which this process works; others may work on the rest.
 type workingMetric struct{ *System }
 
-var working = prometheus.NewDesc("bahi_projection_working",
+var working = prometheus.NewDesc("bahi_projection_active",
 	"1 if this process works on the projection.", []string{"projection"}, nil)
 
 // Describe implements [prometheus.Collector].
@@ -178,30 +178,30 @@ type unsignedMetric struct{ *System }
 var unsigned = prometheus.NewDesc("bahi_audit_unsigned_seconds",
 	"Age of the oldest event that no checkpoint covers; 0 if there is none.", nil, nil)
 
-// countOutlets counts this process's copies of checkpoints. Metrics are public, so they contain no addresses.
-func (s *System) countOutlets(metrics prometheus.Registerer) {
-	outlets, labels := s.outletNames(), []string{"outlet"}
+// countPublishers counts this process's copies of checkpoints. Metrics are public, so they contain no addresses.
+func (s *System) countPublishers(metrics prometheus.Registerer) {
+	publishers, labels := s.publisherNames(), []string{"publisher"}
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "bahi_audit_outlet_failures_total", Help: "Failed attempts of this process to write a checkpoint to the outlet.",
+		Name: "bahi_audit_publisher_failures_total", Help: "Failed attempts of this process to write a checkpoint to the publisher.",
 	}, labels)
 	failing := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "bahi_audit_outlet_failing", Help: "1 while the outlet lacks this process's newest checkpoint.",
+		Name: "bahi_audit_publisher_failing", Help: "1 while the publisher lacks this process's newest checkpoint.",
 	}, labels)
 	metrics.MustRegister(failures, failing)
-	for _, name := range outlets {
+	for _, name := range publishers {
 		failures.WithLabelValues(name)
 		failing.WithLabelValues(name)
 	}
 	s.Signer.Brought = func(nth int, err error) {
 		if err != nil {
-			failures.WithLabelValues(outlets[nth]).Inc()
+			failures.WithLabelValues(publishers[nth]).Inc()
 		}
-		failing.WithLabelValues(outlets[nth]).Set(one(err != nil))
+		failing.WithLabelValues(publishers[nth]).Set(one(err != nil))
 	}
 }
 
-// outletNames returns the names of the signer's outlets, in their order.
-func (s *System) outletNames() (names []string) {
+// publisherNames returns the names of the signer's publishers, in their order.
+func (s *System) publisherNames() (names []string) {
 	if s.Settings.AuditWitness != "" {
 		names = append(names, "witness")
 	}

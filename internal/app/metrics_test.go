@@ -151,16 +151,16 @@ func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
 	require.NoError(t, os.WriteFile(folder, nil, 0o600))
 	require.NoError(t, sys.SignAll(t.Context()))
 	require.Equal(t, map[string]float64{
-		"unsigned_seconds": 0, "outlet_failures_total witness": 1, "outlet_failing witness": 1, "outlet_failures_total copies-1": 1,
-		"outlet_failing copies-1": 1, "outlet_failures_total copies-2": 0, "outlet_failing copies-2": 0,
+		"unsigned_seconds": 0, "publisher_failures_total witness": 1, "publisher_failing witness": 1, "publisher_failures_total copies-1": 1,
+		"publisher_failing copies-1": 1, "publisher_failures_total copies-2": 0, "publisher_failing copies-2": 0,
 	}, measured(t, metrics, prefix))
 
 	require.NoError(t, os.Remove(folder))
 	write()
 	require.NoError(t, sys.SignAll(t.Context()))
 	require.Equal(t, map[string]float64{
-		"unsigned_seconds": 0, "outlet_failures_total witness": 2, "outlet_failing witness": 1, "outlet_failures_total copies-1": 1,
-		"outlet_failing copies-1": 0, "outlet_failures_total copies-2": 0, "outlet_failing copies-2": 0,
+		"unsigned_seconds": 0, "publisher_failures_total witness": 2, "publisher_failing witness": 1, "publisher_failures_total copies-1": 1,
+		"publisher_failing copies-1": 0, "publisher_failures_total copies-2": 0, "publisher_failing copies-2": 0,
 	}, measured(t, metrics, prefix))
 
 	require.FileExists(t, filepath.Join(folder, "newest"))
@@ -169,5 +169,5 @@ func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
 	sys.Pool.Close()
 	got = measured(t, metrics, prefix)
 	require.NotContains(t, got, "unsigned_seconds", "the database is away")
-	require.Contains(t, got, "outlet_failing witness")
+	require.Contains(t, got, "publisher_failing witness")
 }

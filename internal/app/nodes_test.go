@@ -44,7 +44,7 @@ func (n *nodes) worker() (nth int) {
 	require.Eventually(n.t, func() bool {
 		var working []int
 		for i := range n.serving {
-			if strings.Contains(n.serving[i].Client().GET("/metrics").Status(200).Text, `bahi_projection_working{projection="books"} 1`) {
+			if strings.Contains(n.serving[i].Client().GET("/metrics").Status(200).Text, `bahi_projection_active{projection="books"} 1`) {
 				working = append(working, i)
 			}
 		}

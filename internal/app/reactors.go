@@ -83,7 +83,7 @@ func (s *System) sweeps() []reactors.Sweep {
 		reactors.Every(accessreact.SweepInterval, accessreact.SweepCredentials{}),
 		reactors.Every(messagingreact.SweepVectorsInterval, messagingreact.SweepVectors{}),
 		reactors.Every(ledgerreact.SweepKhatasInterval, ledgerreact.SweepKhatas{}),
-		reactors.Every(messagingreact.TendInterval, messagingreact.TendCampaigns{}),
+		reactors.Every(messagingreact.TendInterval, messagingreact.AdvanceCampaigns{}),
 		reactors.Every(messagingreact.TakeOverInterval, messagingreact.TakeOver{}),
 		reactors.Every(messagingreact.HookInterval, messagingreact.RegisterWebhooks{}),
 	}

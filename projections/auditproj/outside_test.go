@@ -68,7 +68,7 @@ func TestChangedCheckpointIsNotBelieved(t *testing.T) {
 	}
 }
 
-// hanging is an outlet that never responds.
+// hanging is an publisher that never responds.
 type hanging struct{ asked chan time.Duration }
 
 func (hanging) Name() string { return "a hole" }
@@ -79,14 +79,14 @@ func (h hanging) Publish(ctx context.Context, _ *auditproj.Signed) error {
 	return ctx.Err()
 }
 
-func TestHangingOutletTakesNoTimeFromTheOthers(t *testing.T) {
+func TestHangingPublisherTakesNoTimeFromTheOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	one, other := hanging{make(chan time.Duration, 1)}, hanging{make(chan time.Duration, 1)}
 	bucket := &drawer{kept: map[string]string{}}
 	s := r.node(one, other, &auditproj.Copies{Bucket: bucket, Where: "the safe", Origin: "x"})
 	s.Publish(t.Context(), &auditproj.Signed{Size: 1, Note: "x"})
-	require.Less(t, <-one.asked+<-other.asked, 7*time.Second, "all outlets share ten seconds")
+	require.Less(t, <-one.asked+<-other.asked, 7*time.Second, "all publishers share ten seconds")
 	require.Equal(t, "x", bucket.kept["x/newest"])
 }
 

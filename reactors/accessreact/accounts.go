@@ -45,7 +45,7 @@ var Accounts = reactors.Define("accounts",
 
 // Endings erases the subjects of all areas whose erasure an event has requested.
 var Endings = reactors.Define("endings", reactors.OnErasure(func(q *reactors.Queue, end event.Erasure) {
-	q.AddAt(end.At, ForgetSubject{Subject: end.Subject, Unlisted: end.Unlisted})
+	q.AddAt(end.At, EraseSubject{Subject: end.Subject, Unlisted: end.Unlisted})
 })...)
 
 // SendVerification mails the token that verifies a user's address.
@@ -86,8 +86,8 @@ type SendStrayNotice struct {
 	Invitation uuid.UUID `json:"invitation_id"`
 }
 
-// ForgetSubject destroys the key of a subject and deletes its data outside the log.
-type ForgetSubject struct {
+// EraseSubject destroys the key of a subject and deletes its data outside the log.
+type EraseSubject struct {
 	Subject  string `json:"subject"`
 	Unlisted bool   `json:"unlisted"` // no table has its values
 }
@@ -115,7 +115,7 @@ func (SendDeletionNotice) Kind() string  { return "send_deletion_notice" }
 func (SendDeletionReceipt) Kind() string { return "send_deletion_receipt" }
 func (SendInvitation) Kind() string      { return "send_invitation" }
 func (SendStrayNotice) Kind() string     { return "send_stray_notice" }
-func (ForgetSubject) Kind() string       { return "forget_subject" }
+func (EraseSubject) Kind() string        { return "erase_subject" }
 func (EraseUser) Kind() string           { return "erase_user" }
 func (ScrubTables) Kind() string         { return "scrub_tables" }
 func (SweepErasures) Kind() string       { return "sweep_erasures" }

@@ -87,8 +87,8 @@ func (e *Eraser) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(policy, func(ctx context.Context, job reactors.Job[EraseUser]) error { return e.Erase(ctx, job.Args.User) }),
 		reactors.Work(policy, func(ctx context.Context, _ reactors.Job[SweepErasures]) error { return e.Sweep(ctx) }),
-		reactors.Work(policy, func(ctx context.Context, job reactors.Job[ForgetSubject]) error {
-			return e.ForgetSubject(ctx, job.Args.Subject, !job.Args.Unlisted)
+		reactors.Work(policy, func(ctx context.Context, job reactors.Job[EraseSubject]) error {
+			return e.EraseSubject(ctx, job.Args.Subject, !job.Args.Unlisted)
 		}),
 		reactors.Work(policy, e.scrub),
 	}
@@ -107,14 +107,14 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	over, err := e.Views.Ended(ctx, nil, e.Now())
 	failed = append(failed, err)
 	for _, end := range over {
-		failed = append(failed, e.ForgetSubject(ctx, end.Subject, end.Listed))
+		failed = append(failed, e.EraseSubject(ctx, end.Subject, end.Listed))
 	}
 	return errors.Join(failed...)
 }
 
-// ForgetSubject deletes a subject's data in this node's folders and destroys its key. If tables list the subject, Postgres must remove the
+// EraseSubject deletes a subject's data in this node's folders and destroys its key. If tables list the subject, Postgres must remove the
 // old rows too.
-func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool) error {
+func (e *Eraser) EraseSubject(ctx context.Context, subject string, listed bool) error {
 	if err := e.forget(ctx, subject); err != nil || !listed {
 		return err
 	}

@@ -35,7 +35,7 @@ func TestEventsAreForwardedInOrder(t *testing.T) {
 	require.Contains(t, r.said.String(), `level=INFO msg="reactor starts without a checkpoint" reactor=feed after=0`)
 	m := run.metrics()
 	require.Equal(t, map[string]float64{
-		"bahi_feed_position": 250, "bahi_feed_lag_events": 0, "bahi_feed_lag_seconds": 0, "bahi_feed_parked": 0, "bahi_feed_working": 1,
+		"bahi_feed_position": 250, "bahi_feed_lag_events": 0, "bahi_feed_lag_seconds": 0, "bahi_feed_parked": 0, "bahi_feed_active": 1,
 		"bahi_feed_published_total": 250, "bahi_feed_failures_total": 0,
 	}, m)
 }
@@ -255,7 +255,8 @@ func stored(meta string) event.Stored {
 func TestMessageHasThePayloadAndTheAttributes(t *testing.T) {
 	t.Parallel()
 	e := stored(`{"schema":2,"workspace":"0195e8a0-7c1e-7000-8000-0000000000cc","actor":"user:7","occurred_at":"2026-11-21T17:59:59.9Z",
-		"request_id":"r-1","correlation_id":"c-1","causation_id":"0195e8a0-7c1e-7000-8000-0000000000dd","reason":"as asked\nby phone","of":811}`)
+		"request_id":"r-1","correlation_id":"c-1","causation_id":"0195e8a0-7c1e-7000-8000-0000000000dd","reason":"as asked\nby phone",
+		"follow_up_of":811}`)
 	m := feedreact.Message(log, e)
 	require.Equal(t, id.String()+"@812", m.UUID)
 	require.Equal(t, e.Data, []byte(m.Payload))
@@ -265,7 +266,7 @@ func TestMessageHasThePayloadAndTheAttributes(t *testing.T) {
 		"sequence": "00000000000000000812", "revision": "3",
 		"schema": "2", "workspace": "0195e8a0-7c1e-7000-8000-0000000000cc", "actor": "user:7", "occurredat": "2026-11-21T17:59:59.9Z",
 		"requestid": "r-1", "correlationid": "c-1", "causationid": "0195e8a0-7c1e-7000-8000-0000000000dd", "reason": "as asked by phone",
-		"of": "811",
+		"followupof": "811",
 	}, m.Metadata)
 }
 

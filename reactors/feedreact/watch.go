@@ -83,7 +83,7 @@ var (
 	positionGauge = prometheus.NewDesc("bahi_feed_position", "Position of the log up to which events are forwarded.", nil, nil)
 	eventsGauge   = prometheus.NewDesc("bahi_feed_lag_events", "Events of the log that are not forwarded yet.", nil, nil)
 	secondsGauge  = prometheus.NewDesc("bahi_feed_lag_seconds", "Age of the oldest event that is not forwarded yet.", nil, nil)
-	workingGauge  = prometheus.NewDesc("bahi_feed_working", "1 if this process forwards.", nil, nil)
+	workingGauge  = prometheus.NewDesc("bahi_feed_active", "1 if this process forwards.", nil, nil)
 	parkedGauge   = prometheus.NewDesc("bahi_feed_parked", "1 while the feed is stopped and an operator has to act.", nil, nil)
 )
 

@@ -29,10 +29,10 @@ var Companies = reactors.Define("companies",
 	}),
 	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[companycontact.Edited]) {
 		if e.Data.ByNonMember {
-			q.Add(TellContactChange{Contact: id})
+			q.Add(NotifyContactChange{Contact: id})
 		}
 	}),
-).Gathering(gather)
+).WithBatchDelay(gather)
 
 // gather is the maximum wait of an enquiry for others, so that the same jobs handle them.
 const gather = 100 * time.Millisecond
@@ -105,8 +105,8 @@ type ConfirmCompanyEmail struct {
 	Company uuid.UUID `json:"company_id"`
 }
 
-// TellContactChange mails to a company that a non-member changed one of its contacts.
-type TellContactChange struct {
+// NotifyContactChange mails to a company that a non-member changed one of its contacts.
+type NotifyContactChange struct {
 	Contact uuid.UUID `json:"contact_id"`
 }
 
@@ -117,4 +117,4 @@ func (NotifyByChat) Kind() string        { return "notify_by_chat" }
 func (PushLead) Kind() string            { return "push_lead" }
 func (SendDigest) Kind() string          { return "send_digest" }
 func (ConfirmCompanyEmail) Kind() string { return "confirm_company_email" }
-func (TellContactChange) Kind() string   { return "tell_contact_change" }
+func (NotifyContactChange) Kind() string { return "notify_contact_change" }

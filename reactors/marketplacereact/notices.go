@@ -438,7 +438,7 @@ func (n *Notices) confirm(ctx context.Context, job reactors.Job[ConfirmCompanyEm
 }
 
 // contactChange notifies a company of a non-member's change, unless it was notified lately. A retry sends the same notice.
-func (n *Notices) contactChange(ctx context.Context, job reactors.Job[TellContactChange]) error {
+func (n *Notices) contactChange(ctx context.Context, job reactors.Job[NotifyContactChange]) error {
 	c, err := commands.Load(ctx, n.Commands.Fresh(), companycontact.Kind, job.Args.Contact.String())
 	if err != nil || c.State.Company == uuid.Nil {
 		return err
@@ -449,7 +449,7 @@ func (n *Notices) contactChange(ctx context.Context, job reactors.Job[TellContac
 	}
 	req := commands.Request{
 		Actor: actor.Actor{Type: "system", ID: "notices", Workspace: l.Workspace}, Workspace: l.Workspace,
-		Key: job.Event.String(), Operation: TellContactChange{}.Kind(), Fingerprint: job.Event[:],
+		Key: job.Event.String(), Operation: NotifyContactChange{}.Kind(), Fingerprint: job.Event[:],
 	}
 	out, err := commands.Handle(ctx, n.Commands, req, companycontact.NoticeKind, job.Args.Contact.String(),
 		companycontact.Tell{Now: n.Commands.Now()})

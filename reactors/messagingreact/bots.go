@@ -27,11 +27,11 @@ var Bots = reactors.Define("bots",
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.Deleted]) error {
-		q.Add(ForgetSource{Bot: e.Data.Bot, Source: e.StreamID()})
+		q.Add(EraseSource{Bot: e.Data.Bot, Source: e.StreamID()})
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[bot.Deleted]) error {
-		q.Add(ForgetBot{Bot: e.StreamID()})
+		q.Add(EraseBot{Bot: e.StreamID()})
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
@@ -48,22 +48,22 @@ type ReadSource struct {
 // Kind implements [reactors.Args].
 func (ReadSource) Kind() string { return "read_bot_source" }
 
-// ForgetSource deletes the data derived from a file or a page.
-type ForgetSource struct {
+// EraseSource deletes the data derived from a file or a page.
+type EraseSource struct {
 	Bot    int64  `json:"bot"`
 	Source string `json:"source"`
 }
 
 // Kind implements [reactors.Args].
-func (ForgetSource) Kind() string { return "forget_bot_source" }
+func (EraseSource) Kind() string { return "erase_bot_source" }
 
-// ForgetBot deletes the data derived from a bot's files and pages.
-type ForgetBot struct {
+// EraseBot deletes the data derived from a bot's files and pages.
+type EraseBot struct {
 	Bot string `json:"bot"`
 }
 
 // Kind implements [reactors.Args].
-func (ForgetBot) Kind() string { return "forget_bot" }
+func (EraseBot) Kind() string { return "erase_bot" }
 
 // SweepVectors reads sources again if their vectors are not of the current model.
 type SweepVectors struct{}
@@ -91,11 +91,11 @@ func (k *Knowledge) Workers() reactors.Workers {
 			func(ctx context.Context, job reactors.Job[ReadSource]) error {
 				return reactors.Later(k.Reading.Read(ctx, job.Args.Source, job.Attempt >= tries))
 			}),
-		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[ForgetSource]) error {
+		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[EraseSource]) error {
 			return k.Reading.Forget(ctx, job.Args.Bot, job.Args.Source)
 		}),
-		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[ForgetBot]) error {
-			return k.Reading.ForgetBot(ctx, job.Args.Bot)
+		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[EraseBot]) error {
+			return k.Reading.EraseBot(ctx, job.Args.Bot)
 		}),
 		reactors.Work(reactors.Policy{AtOnce: 1, Timeout: readTimeout}, func(ctx context.Context, _ reactors.Job[SweepVectors]) error {
 			return k.Reading.Revise(ctx)

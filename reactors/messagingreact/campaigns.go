@@ -80,14 +80,14 @@ type FailCampaigns struct {
 // Kind implements [reactors.Args].
 func (FailCampaigns) Kind() string { return "fail_campaigns" }
 
-// TendCampaigns starts planned runs, ends pauses, and continues campaigns of dead processes.
-type TendCampaigns struct{}
+// AdvanceCampaigns starts planned runs, ends pauses, and continues campaigns of dead processes.
+type AdvanceCampaigns struct{}
 
 // Kind implements [reactors.Args].
-func (TendCampaigns) Kind() string { return "tend_campaigns" }
+func (AdvanceCampaigns) Kind() string { return "advance_campaigns" }
 
 const (
-	// TendInterval is the interval of TendCampaigns.
+	// TendInterval is the interval of AdvanceCampaigns.
 	TendInterval = 5 * time.Second
 
 	// slot is the interval at which the sweep adds a job for an active campaign. The job ends at once if another one sends the campaign.
@@ -118,7 +118,7 @@ func (d *Dispatcher) Workers() reactors.Workers {
 					})
 			}, d.trigger),
 		reactors.Work(reactors.Policy{}, d.fail),
-		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[TendCampaigns]) error {
+		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[AdvanceCampaigns]) error {
 			return d.RunDue(ctx, d.Commands.Now())
 		}),
 	}

@@ -12,7 +12,7 @@ import (
 type RegisterWebhooks struct{}
 
 // Kind implements [reactors.Args].
-func (RegisterWebhooks) Kind() string { return "hook_channels" }
+func (RegisterWebhooks) Kind() string { return "register_webhooks" }
 
 const (
 	// HookInterval is the interval of RegisterWebhooks.

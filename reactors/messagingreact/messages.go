@@ -20,7 +20,7 @@ import (
 var Messages = reactors.Define("messages",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Accepted]) error {
 		if strings.HasPrefix(e.Data.ProviderID, sandbox) {
-			q.Add(PlayReceipts{Messages: []string{e.StreamID()}})
+			q.Add(SimulateReceipts{Messages: []string{e.StreamID()}})
 		}
 		return nil
 	}),
@@ -30,7 +30,7 @@ var Messages = reactors.Define("messages",
 		}
 		return nil
 	}),
-).Gathering(gather)
+).WithBatchDelay(gather)
 
 // gather is the maximum wait of a message for others, so that the same job handles them.
 const gather = 100 * time.Millisecond
@@ -46,8 +46,8 @@ func (KeepFile) Kind() string { return "keep_file" }
 // sandbox is the prefix of message ids that the sandbox creates.
 const sandbox = "sandbox."
 
-// PlayReceipts simulates the receipts of messages in the sandbox.
-type PlayReceipts struct {
+// SimulateReceipts simulates the receipts of messages in the sandbox.
+type SimulateReceipts struct {
 	Message  string   `json:"message,omitempty"` // set by older programs only
 	Messages []string `json:"messages,omitempty"`
 }
@@ -56,8 +56,8 @@ type PlayReceipts struct {
 const maxPlayed = 100
 
 // Join implements [reactors.Mergeable].
-func (p PlayReceipts) Join(other reactors.Args) (reactors.Args, bool) {
-	more, ok := other.(PlayReceipts)
+func (p SimulateReceipts) Join(other reactors.Args) (reactors.Args, bool) {
+	more, ok := other.(SimulateReceipts)
 	if !ok || len(p.Messages) >= maxPlayed {
 		return p, false
 	}
@@ -66,7 +66,7 @@ func (p PlayReceipts) Join(other reactors.Args) (reactors.Args, bool) {
 }
 
 // Kind implements [reactors.Args].
-func (PlayReceipts) Kind() string { return "play_receipts" }
+func (SimulateReceipts) Kind() string { return "simulate_receipts" }
 
 // Player simulates receipts and stores files.
 type Player struct {
@@ -92,7 +92,7 @@ func (p *Player) Workers() reactors.Workers {
 	}
 }
 
-func (p *Player) play(ctx context.Context, job reactors.Job[PlayReceipts]) error {
+func (p *Player) play(ctx context.Context, job reactors.Job[SimulateReceipts]) error {
 	ids := job.Args.Messages
 	if job.Args.Message != "" {
 		ids = append(ids, job.Args.Message)

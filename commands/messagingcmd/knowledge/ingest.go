@@ -205,8 +205,8 @@ func (r *Indexer) Forget(ctx context.Context, of int64, id string) error {
 	return r.Blobs.Delete(ctx, messagingcmd.SourceKey(of, id))
 }
 
-// ForgetBot removes the chunks and the bytes of a bot's sources.
-func (r *Indexer) ForgetBot(ctx context.Context, id string) error {
+// EraseBot removes the chunks and the bytes of a bot's sources.
+func (r *Indexer) EraseBot(ctx context.Context, id string) error {
 	l, err := commands.Load(ctx, r.Commands.Fresh(), bot.Kind, id)
 	if err != nil || l.State.Name != "" {
 		return err

@@ -17,13 +17,13 @@ import (
 
 // Kind is the kind of the streams workspace-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("workspace",
-	event.Of[Created]("WorkspaceMade", 1),
+	event.Of[Created]("WorkspaceCreated", 1),
 	event.Of[Invited]("MemberInvited", 1),
 	event.Of[Withdrawn]("InvitationWithdrawn", 1),
 	event.Of[Joined]("MemberJoined", 1),
 	event.Of[Changed]("MemberChanged", 1),
 	event.Of[Removed]("MemberRemoved", 1),
-	event.Of[AddressMismatched]("InvitationStrayed", 1),
+	event.Of[AddressMismatched]("InvitationAddressMismatched", 1),
 ).Sealing(Invitations)
 
 // Errors that commands return.

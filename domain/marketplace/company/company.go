@@ -14,7 +14,7 @@ var Kind = event.NewKind("company",
 	event.Of[Created]("CompanyCreated", 1),
 	event.Of[Edited]("CompanyEdited", 1),
 	event.Of[Deleted]("CompanyDeleted", 1),
-	event.Of[EmailNamed]("CompanyEmailNamed", 1),
+	event.Of[EmailNamed]("CompanyEmailChanged", 1),
 	event.Of[EmailConfirmed]("CompanyEmailConfirmed", 1),
 ).Sealing(Subjects)
 

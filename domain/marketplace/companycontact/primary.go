@@ -10,7 +10,7 @@ import (
 
 // PrimaryKind is the kind of the streams contactprimary-<uuid of a company>, which have the company's primary contact.
 var PrimaryKind = event.NewKind("contactprimary",
-	event.Of[PrimaryNamed]("ContactPrimaryNamed", 1),
+	event.Of[PrimaryNamed]("ContactPrimarySet", 1),
 )
 
 // Primary is the primary contact, uuid.Nil for none.
@@ -53,7 +53,7 @@ func (c DropPrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 // NoticeKind is the kind of the streams contactnotice-<uuid of a contact>. They have the time of the last notice to the company about a
 // non-member's change.
 var NoticeKind = event.NewKind("contactnotice",
-	event.Of[NoticeSent]("ContactChangeTold", 1),
+	event.Of[NoticeSent]("ContactChangeNotified", 1),
 )
 
 // Notice is the time of the last notice, the zero time for none.

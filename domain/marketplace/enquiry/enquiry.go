@@ -21,7 +21,7 @@ import (
 // Kind is the kind of the streams enquiry-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("enquiry",
 	event.Of[Sent]("EnquirySent", 1),
-	event.Of[StatusChanged]("EnquiryStatusMoved", 1),
+	event.Of[StatusChanged]("EnquiryStatusChanged", 1),
 	event.Of[NotesWritten]("EnquiryNotesWritten", 1),
 ).Sealing(Buyers)
 

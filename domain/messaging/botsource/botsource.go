@@ -24,7 +24,7 @@ var Kind = event.NewKind("botsource",
 	event.Of[PageAdded]("BotPageAdded", 1),
 	event.Of[Requested]("BotSourceRequested", 1),
 	event.Of[Read]("BotSourceRead", 1),
-	event.Of[ReadFailed]("BotSourceUnread", 1),
+	event.Of[ReadFailed]("BotSourceReadFailed", 1),
 	event.Of[Deleted]("BotSourceDeleted", 1),
 )
 

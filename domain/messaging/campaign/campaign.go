@@ -14,7 +14,7 @@ import (
 var Kind = event.NewKind("campaign",
 	event.Of[Created]("CampaignCreated", 1),
 	event.Of[Started]("CampaignStarted", 1),
-	event.Of[AudienceCompleted]("CampaignAudienceKnown", 1),
+	event.Of[AudienceCompleted]("CampaignAudienceCompleted", 1),
 	event.Of[Paused]("CampaignPaused", 1),
 	event.Of[Resumed]("CampaignResumed", 1),
 	event.Of[Finished]("CampaignRunFinished", 1),

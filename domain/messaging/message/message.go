@@ -20,12 +20,12 @@ var Kind = event.NewKind("message",
 	event.Of[Requeued]("MessageRequeued", 1),
 	event.Of[Received]("MessageReceived", 1),
 	event.Of[Reported]("MessageReported", 1),
-	event.Of[Skipped]("MessagePassedOver", 1),
+	event.Of[Skipped]("MessageSkipped", 1),
 	event.Of[Identified]("MessageIdentified", 1),
-	event.Of[Edited]("MessageRevised", 1),
+	event.Of[Edited]("MessageEdited", 1),
 	event.Of[Revoked]("MessageRevoked", 1),
-	event.Of[MarkedRead]("MessageSeen", 1),
-	event.Of[FileStored]("MessageFiled", 1),
+	event.Of[MarkedRead]("MessageMarkedRead", 1),
+	event.Of[FileStored]("MessageFileStored", 1),
 ).Sealing(contacts)
 
 // contacts are the data subjects of messages.

@@ -18,7 +18,7 @@ import (
 // Kind registers the events of streams messagetemplate-<number>. Stored names are permanent.
 var Kind = event.NewKind("messagetemplate",
 	event.Of[Listed]("MessageTemplateListed", 1),
-	event.Of[StatusMoved]("MessageTemplateStatusMoved", 1),
+	event.Of[StatusMoved]("MessageTemplateStatusChanged", 1),
 )
 
 // ErrNotFound reports an unknown template. Callers without access to the template receive it too.
