@@ -90,7 +90,7 @@ func (s Search) sql() (string, pgx.NamedArgs) {
 	).Replace(`
 		with near as materialized (
 			select a.nth, g.word, count(*)::float8 / (a.size + g.size - count(*)) as likeness
-			from unnest(@grams::text[], @nths::int[], @sizes::int[]) a (gram, nth, size) join {projection}.gram g on g.gram = a.gram
+			from unnest(@grams::text[], @nths::int[], @sizes::int[]) a (gram, nth, size) join {projection}.trigram g on g.gram = a.gram
 			group by a.nth, a.size, g.word, g.size
 			having 5 * count(*) >= 2 * (a.size + g.size - count(*))
 			union all

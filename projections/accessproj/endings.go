@@ -29,7 +29,7 @@ func endings(_ context.Context, b *projections.Batch, events []event.Recorded[an
 		if end.At.IsZero() {
 			end.At = e.At
 		}
-		b.Exec(`insert into ending as e (subject, due, listed) values ($1, $2, $3)
+		b.Exec(`insert into pending_erasure as e (subject, due, listed) values ($1, $2, $3)
 			on conflict (subject) do update set due = least(e.due, excluded.due)`, end.Subject, end.At, !end.Unlisted)
 	}
 	return nil

@@ -143,7 +143,7 @@ create table ledger_day (
 
 -- What an account, a period and a day amounted to after each change: the same totals as they were known
 -- at any position.
-create table posting (
+create table balance_history (
   account_id   bigint not null,
   position     bigint not null,
   nth          int not null, -- place among the postings of one event
@@ -165,9 +165,9 @@ create index row_version_account_id_metal_idx on row_version (account_id) where 
 create index row_version_account_id_matched_idx on row_version (account_id)
   where not deleted and (paired_with is not null or reverses is not null or reversed_by is not null
     or in_cash = out_cash and in_fine = out_fine + loss);
-create unique index posting_account_id_position_idx on posting (account_id, position, nth);
-create index posting_account_id_period_position_idx on posting (account_id, period, position, nth);
-create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);
+create unique index balance_history_account_id_position_idx on balance_history (account_id, position, nth);
+create index balance_history_account_id_period_position_idx on balance_history (account_id, period, position, nth);
+create index balance_history_account_id_day_position_idx on balance_history (account_id, day, position, nth);
 
 select make_parts(array_agg(t.account_id), array_agg(l.level::smallint), array_agg(t.node), array_agg(0::bigint), array_agg(1::bigint << 40), array_agg(l.rows))
 from total t join (values (3, 4096::bigint), (4, 32)) l (level, rows) on t.row_count > l.rows

@@ -83,7 +83,7 @@ func TestARowsVersionsFollowOneAnother(t *testing.T) {
 	require.Equal(t, []string{"(5)"}, tables.Rows(`select count(*) from row_version where reason = E'tab\there \\ and\nthere ₹'
 		and actor = 'user:7'`))
 	require.Equal(t, []string{"(1,2,1,10.50)", "(1,3,1,10.00)", "(1,4,1,10.00)", "(1,5,2,10.01)", "(1,6,1,0.01)"}, tables.Rows(`
-		select distinct on (position) account_id, position, account_rows, account_cash from posting order by position, nth desc`))
+		select distinct on (position) account_id, position, account_rows, account_cash from balance_history order by position, nth desc`))
 }
 
 func TestARowAndTheOneThatReversesItKnowOfEachOther(t *testing.T) {
@@ -97,7 +97,7 @@ func TestARowAndTheOneThatReversesItKnowOfEachOther(t *testing.T) {
 		revision,
 		reverses, reversed_by from row_version order by row_id, from_position`))
 	require.Equal(t, []string{"(1,0,0,3,1.00)", "(1,2,20000,2,2.00)", "(1,2,20005,1,-1.00)"}, tables.Rows(totals))
-	require.Equal(t, []string{"(5,3,1.00)"}, tables.Rows(`select position, account_rows, account_cash from posting where position = 5`),
+	require.Equal(t, []string{"(5,3,1.00)"}, tables.Rows(`select position, account_rows, account_cash from balance_history where position = 5`),
 		"a list of an account's changes finds it by its posting")
 }
 
@@ -169,7 +169,7 @@ func TestMoneyIsExactInTheTables(t *testing.T) {
 		projectiontest.Happened(bank.Ledger.Rows, "8", book.RowAdded{Account: 1, Date: day, In: side, Out: entries(1)}, clerk),
 	)
 	require.Equal(t, []string{"(4999999999999995.00,9999999999999989.99)"}, tables.Rows(`
-		select r.in_cash, p.account_cash from row_version r, posting p where r.row_id = 7 and p.position = 3`))
+		select r.in_cash, p.account_cash from row_version r, balance_history p where r.row_id = 7 and p.position = 3`))
 }
 
 func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
@@ -202,14 +202,14 @@ func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
 
 // changes has a small change of each table that a comparison must find.
 var changes = map[string]string{
-	"account":      `update account set name = 'sBI' where id = 1`,
-	"account_name": `update account_name set from_position = from_position + 1 where account_id = 1`,
-	"books_lock":   `update books_lock set locked_through = locked_through + 1`,
-	"ledger_total": `update ledger_total set accounts = accounts + 1`,
-	"ledger_day":   `update ledger_day set row_count = row_count + 1 where date = (select min(date) from ledger_day)`,
-	"row_version":  `update row_version set recorded_at = recorded_at + interval '1 microsecond' where row_id = 7`,
-	"total":        `update total set cash = cash + 0.01 where level = 0 and account_id = 1`,
-	"posting":      `update posting set day_rows = day_rows + 1 where position = 2`,
+	"account":         `update account set name = 'sBI' where id = 1`,
+	"account_name":    `update account_name set from_position = from_position + 1 where account_id = 1`,
+	"books_lock":      `update books_lock set locked_through = locked_through + 1`,
+	"ledger_total":    `update ledger_total set accounts = accounts + 1`,
+	"ledger_day":      `update ledger_day set row_count = row_count + 1 where date = (select min(date) from ledger_day)`,
+	"row_version":     `update row_version set recorded_at = recorded_at + interval '1 microsecond' where row_id = 7`,
+	"total":           `update total set cash = cash + 0.01 where level = 0 and account_id = 1`,
+	"balance_history": `update balance_history set day_rows = day_rows + 1 where position = 2`,
 }
 
 // unlikeTheRows finds parts whose totals are not those of their rows.

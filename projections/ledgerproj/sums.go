@@ -87,7 +87,7 @@ type move struct {
 	counted
 }
 
-// posted is a row of table posting.
+// posted is a row of table balance_history.
 type posted struct {
 	account, position int64
 	nth               int

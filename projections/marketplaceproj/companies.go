@@ -100,9 +100,9 @@ func learned(b *projections.Batch, words []string) {
 	b.Exec(`
 		with fresh as materialized (
 			select w.word, w.grams from (select word, string_to_array(lines, E'\n') as grams from unnest($1::text[], $2::text[]) n (word, lines)) w
-			where not exists (select from gram g where g.gram = w.grams[1] and g.word = w.word)
+			where not exists (select from trigram g where g.gram = w.grams[1] and g.word = w.word)
 		)
-		insert into gram (gram, word, size)
+		insert into trigram (gram, word, size)
 		select g.gram, fresh.word, cardinality(fresh.grams) from fresh, unnest(fresh.grams) g (gram)
 		on conflict do nothing`, distinct, grams)
 }

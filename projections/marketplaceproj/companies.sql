@@ -44,7 +44,7 @@ create table company_name (
 );
 
 -- Words that companies have or had, by their trigrams.
-create table gram (
+create table trigram (
   gram text not null,
   word text not null,
   size int not null, -- trigrams of the word

@@ -50,7 +50,7 @@ func TestCompaniesAreShownUntilTheyAreDeleted(t *testing.T) {
 	}, tables.Rows(`select slug, name, category, category_key, city, city_key, domain, claims_domain, verified, words,
 		updated_at > created_at, revision from company order by slug`))
 	require.Equal(t, []string{`("  r",4)`, `(" ra",4)`, `("ao ",4)`, `(rao,4)`},
-		tables.Rows(`select gram, size from gram where word = 'rao' order by gram collate "C"`))
+		tables.Rows(`select gram, size from trigram where word = 'rao' order by gram collate "C"`))
 }
 
 func TestEnquiriesStayWhenTheirBuyerGoes(t *testing.T) {
@@ -81,7 +81,7 @@ func TestEnquiriesStayWhenTheirBuyerGoes(t *testing.T) {
 	}, tables.Rows(`select buyer, user_name, user_email, notes, status, crm_lead_id, spam, notifications->'crm'->>'status',
 		notifications->'chat'->>'status', revision from enquiry order by buyer`))
 	require.Equal(t, []string{`(,pending,0)`, `(pending,lost,1)`},
-		tables.Rows(`select moved_from, moved_to, nth from move where enquiry_id = '`+asha+`' order by nth`))
+		tables.Rows(`select moved_from, moved_to, nth from status_change where enquiry_id = '`+asha+`' order by nth`))
 	require.Equal(t, []string{`(chat,+91,"Ravi asks",sent)`, `(crm,crm,,sent)`},
 		tables.Rows(`select port, recipient, said, status from notice order by port`))
 }
@@ -111,7 +111,7 @@ func TestContactsAreShownUntilTheyAreDeletedOrTheirCompanyIs(t *testing.T) {
 	)
 	require.Equal(t, []string{`(Rani,a@example.org,,t,t,1)`, `(Ravi,r@example.org,,f,f,0)`},
 		tables.Rows(`select first_name, email, phone, hidden, company_id is not null, revision from contact order by first_name`))
-	require.Equal(t, []string{`(` + asha + `)`}, tables.Rows(`select contact_id from first`))
+	require.Equal(t, []string{`(` + asha + `)`}, tables.Rows(`select contact_id from primary_contact`))
 }
 
 func TestACatalogHasWhatItsCompanySells(t *testing.T) {

@@ -34,7 +34,7 @@ var Contacts = projections.Define("contacts", 1, contactsDDL,
 		b.Exec(`delete from contact where id = $1`, e.StreamID())
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[companycontact.PrimaryNamed]) {
-		b.Exec(`insert into first (company_id, contact_id) values ($1, nullif($2, $3::uuid))
+		b.Exec(`insert into primary_contact (company_id, contact_id) values ($1, nullif($2, $3::uuid))
 			on conflict (company_id) do update set contact_id = excluded.contact_id`, e.StreamID(), e.Data.Contact, uuid.Nil)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Deleted]) {

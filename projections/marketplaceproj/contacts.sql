@@ -15,7 +15,7 @@ create table contact (
 );
 
 -- Which contact of a company is the first to turn to.
-create table first (
+create table primary_contact (
   company_id uuid primary key,
   contact_id uuid
 );

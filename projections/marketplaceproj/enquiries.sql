@@ -23,7 +23,7 @@ create table enquiry (
 );
 
 -- What became of each enquiry, and when.
-create table move (
+create table status_change (
   enquiry_id   uuid not null,
   nth          bigint not null, -- revision of the event
   workspace_id uuid not null,

@@ -31,7 +31,7 @@ const insertAsked = `
 
 // insertBegun records that enquiries are pending.
 const insertBegun = `
-	insert into move (enquiry_id, nth, workspace_id, moved_to, at, actor, reason)
+	insert into status_change (enquiry_id, nth, workspace_id, moved_to, at, actor, reason)
 	select id, revision, workspace_id, 'pending', at, actor, reason
 	from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) n (id, revision, workspace_id, at, actor,
 		reason)`

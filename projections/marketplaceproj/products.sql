@@ -54,7 +54,7 @@ create table counter (next bigint not null);
 insert into counter (next) values (1);
 
 -- Words that products have or had, by their trigrams.
-create table gram (
+create table trigram (
   gram text not null,
   word text not null,
   size int not null, -- trigrams of the word

@@ -151,7 +151,7 @@ const parties = `
 				when not k.opt_in then 'no_consent' else 'cancelled' end else r.skipped end as reason,
 			r.outcome is null and exists (select from messages.message q join messages.message i on i.contact_id = r.contact_id
 				and i.channel_id = r.channel_id and i.inbound and i.type <> 'reaction' and i.began > q.began where q.id = r.message_id) as written,
-			r.message_id is not null and exists (select from books.posting p where p.account_id = r.account_id
+			r.message_id is not null and exists (select from books.balance_history p where p.account_id = r.account_id
 				and p.position > c.position and p.day <= c.as_of - date '1970-01-01') as overtaken
 		from confirmations.asked r left join campaigns.recipient m on m.id = r.message_id
 			left join messaging_contacts.contact k on k.id = r.contact_id

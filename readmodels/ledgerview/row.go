@@ -219,7 +219,7 @@ func (v *Views) SidesBefore(ctx context.Context, at *readmodels.At, of AccountKe
 			select p.in_cash, p.in_fine, p.in_cash - p.cash as out_cash, p.in_fine - p.fine as out_fine
 			from books.total t cross join lateral (
 				select p.period_cash as cash, p.period_fine as fine, p.period_in_cash as in_cash, p.period_in_fine as in_fine
-				from books.posting p where p.account_id = a.id and p.period = t.node and p.position <= @known
+				from books.balance_history p where p.account_id = a.id and p.period = t.node and p.position <= @known
 				order by p.position desc, p.nth desc limit 1) p
 			where t.account_id = a.id and t.level = 1 and t.node < @day::bigint >> 6
 			union all

@@ -178,7 +178,7 @@ func (x *export) accounts(ctx context.Context) (all []opened, err error) {
 		balance = `select count(*), sum(v.in_cash - v.out_cash), sum(v.in_fine - v.out_fine) from books.row_version v
 			where v.account_id = a.id and not v.deleted and v.from_position <= @known and v.to_position > @known and v.date <= @day::date`
 	case x.KnownAt != 0:
-		balance = `select p.account_rows, p.account_cash, p.account_fine from books.posting p
+		balance = `select p.account_rows, p.account_cash, p.account_fine from books.balance_history p
 			where p.account_id = a.id and p.position <= @known order by p.position desc, p.nth desc limit 1`
 	}
 	var one opened
