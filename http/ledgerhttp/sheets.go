@@ -71,7 +71,7 @@ type StatementBalance struct {
 func (o operations[In, Out]) totals() {
 	op := o.op(api.Op{
 		ID: "total-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/totals",
-		Summary: "Read the opening balance, the totals of each side and the closing balance of a statement of " + o.a(),
+		Summary: "Read the balances and totals of a statement of " + o.a(),
 	})
 	api.Handle(o.API, op, func(ctx context.Context, in *struct {
 		ByAccount

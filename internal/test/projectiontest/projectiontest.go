@@ -48,10 +48,6 @@ type Tables struct {
 	build projections.Build
 }
 
-// few is the number of events up to which a case is folded event by event. The smallest batches of longer cases are larger, as a batch of
-// one event costs a transaction.
-const few = 200
-
 // Run folds the events, at the positions 1, 2, 3 …, in all ways, and returns the tables.
 func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 	t.Helper()
@@ -60,21 +56,17 @@ func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	seal := func(values []*event.Sealed) error { return v.Seal(t.Context(), values) }
-	transactions := make([]eventstore.Transaction, len(events))
-	for i, e := range events {
+	for _, e := range events {
 		encoded, err := e.encode(seal)
 		require.NoError(t, err)
-		transactions[i] = eventstore.To(e.stream, eventstore.Any, encoded)
-	}
-	for _, done := range store.AppendEach(t.Context(), transactions) {
-		require.NoError(t, done.Err)
+		_, err = store.Append(t.Context(), eventstore.To(e.stream, eventstore.Any, encoded))
+		require.NoError(t, err)
 	}
 	tables := &Tables{t: t, pool: pool, vault: v, build: projections.Build{
 		Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: p, Reveal: v.OpenPersonal, Log: log,
 	}}
-	larger := len(events) / few
 	for what, way := range map[string]struct{ size, parts, stops int }{
-		"event by event": {1 + larger, 1, 0}, "two by two": {2 + larger, 3, 2}, "in one batch": {math.MaxInt, 2, 0},
+		"event by event": {1, 1, 0}, "two by two": {2, 3, 2}, "in one batch": {math.MaxInt, 2, 0},
 	} {
 		build := tables.build
 		build.How.Partitions = way.parts

@@ -17,6 +17,17 @@ func opened(id, name string) projectiontest.Event {
 	return projectiontest.Happened(bank.Ledger.Accounts, id, book.AccountOpened{Name: name}, event.Meta{})
 }
 
+func TestRunReturnsTheTables(t *testing.T) {
+	t.Parallel()
+	p := projections.Define("names", 1, `create table name (id text, name text, at bigint);`,
+		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
+			b.Exec(`insert into name values ($1, $2, $3)`, e.StreamID(), e.Data.Name, int64(e.Position))
+		}))
+	tables := projectiontest.Run(t, p, opened("7", "SBI"), opened("8", "₹"))
+	require.Equal(t, []string{"(7,SBI,1)", "(8,₹,2)"}, tables.Rows(`select * from name order by id`))
+	require.Empty(t, tables.Examine())
+}
+
 func TestDuplicateRowIsFound(t *testing.T) {
 	t.Parallel()
 	p := projections.Define("sizes", 1, `create table size (n bigint);`,
