@@ -28,8 +28,8 @@ type Reactor struct {
 	on    map[reflect.Type]func(*Queue, event.Recorded[any]) error
 }
 
-// WithBatchDelay makes events wait up to a maximum for later ones, so that their jobs are added together. It suits jobs that are not urgent:
-// adding many jobs together costs little more than adding one.
+// WithBatchDelay makes events wait up to a maximum for later ones, so that their jobs are added together. It suits jobs that are not
+// urgent: adding many jobs together costs little more than adding one.
 func (r *Reactor) WithBatchDelay(most time.Duration) *Reactor {
 	r.waits = most
 	return r

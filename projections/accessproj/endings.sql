@@ -1,5 +1,5 @@
 -- When the sealed values of subjects are to be forgotten. Whether they were, the vault says.
-create table ending (
+create table pending_erasure (
   subject text primary key,
   due     timestamptz not null,
   listed  boolean not null -- tables show its values
@@ -7,4 +7,4 @@ create table ending (
 
 -- after fill
 
-create index ending_due_idx on ending (due);
+create index pending_erasure_due_idx on pending_erasure (due);

@@ -97,7 +97,8 @@ func TestARowAndTheOneThatReversesItKnowOfEachOther(t *testing.T) {
 		revision,
 		reverses, reversed_by from row_version order by row_id, from_position`))
 	require.Equal(t, []string{"(1,0,0,3,1.00)", "(1,2,20000,2,2.00)", "(1,2,20005,1,-1.00)"}, tables.Rows(totals))
-	require.Equal(t, []string{"(5,3,1.00)"}, tables.Rows(`select position, account_rows, account_cash from balance_history where position = 5`),
+	require.Equal(t, []string{"(5,3,1.00)"},
+		tables.Rows(`select position, account_rows, account_cash from balance_history where position = 5`),
 		"a list of an account's changes finds it by its posting")
 }
 

@@ -40,7 +40,8 @@ const enquiriesGather = 50 * time.Millisecond
 
 // moved records a change of an enquiry's status.
 func moved(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
-	b.Exec(`insert into status_change (enquiry_id, nth, workspace_id, moved_from, moved_to, at, actor, reason) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	b.Exec(`insert into status_change (enquiry_id, nth, workspace_id, moved_from, moved_to, at, actor, reason)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		e.StreamID(), e.Revision, e.Meta.Workspace, e.Data.From, e.Data.To, e.At, e.Meta.Actor, e.Meta.Reason)
 }
 

@@ -30,8 +30,8 @@ type Contact struct {
 func (Contact) SchemaName() string { return "CompanyContact" }
 
 const contactColumns = `select c.id, c.company_id, c.first_name, c.last_name, c.email, c.phone, c.designation,
-	exists (select from contacts.primary_contact f where f.company_id = c.company_id and f.contact_id = c.id) as is_primary, c.created_at, c.updated_at,
-		c.revision
+	exists (select from contacts.primary_contact f where f.company_id = c.company_id and f.contact_id = c.id) as is_primary,
+		c.created_at, c.updated_at, c.revision
 	from contacts.contact c`
 
 // Contact reads a contact, or returns [companycontact.ErrNotFound]. Only the company's workspace finds a contact of a deleted company.

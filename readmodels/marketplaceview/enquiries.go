@@ -135,7 +135,8 @@ func (Move) SchemaName() string { return "EnquiryMove" }
 // EnquiryHistory lists the status changes of an enquiry to a workspace's company, oldest first. It returns none for an unknown enquiry.
 func (v *Views) EnquiryHistory(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) ([]Move, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "enquiries"), pgx.RowToStructByPos[Move], `
-		select m.moved_from, m.moved_to, m.at, m.actor, nullif(m.reason, '') from enquiries.status_change m join enquiries.enquiry r on r.id = m.enquiry_id
+		select m.moved_from, m.moved_to, m.at, m.actor, nullif(m.reason, '')
+		from enquiries.status_change m join enquiries.enquiry r on r.id = m.enquiry_id
 		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
 }
 
