@@ -22,8 +22,8 @@ func (p past) holds(t *testing.T, c *apitest.Client) {
 }
 
 const (
-	oldCommit = "debd08f"          // the program of the upgrade
-	oldBooks  = "testdata/debd08f" // the log of an older one
+	oldCommit = "f38effb"          // the program of the upgrade
+	oldBooks  = "testdata/f38effb" // the log of an older one
 )
 
 func readJSON(t *testing.T, path string, into any) {
