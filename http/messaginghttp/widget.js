@@ -1,5 +1,6 @@
-// The chat widget of Bahi. A page shows it by <script src="https://…/widget.js" data-channel="KEY" async></script>. It needs nothing of the
-// page, sets no inline style and evaluates no text. A page's policy only has to allow the widget's server, in script-src and connect-src.
+// The chat widget of Bahi. A page shows it by <script src="https://…/widget.js" data-channel="KEY" async></script>. It needs nothing of
+// the page, sets no inline style and evaluates no text. A page's policy only has to allow the widget's server, in script-src and
+// connect-src.
 (() => {
   "use strict";
   const script = document.currentScript;

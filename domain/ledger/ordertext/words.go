@@ -111,7 +111,8 @@ var (
 
 	// starters and deities form greetings: a starter and a deity, or two deities.
 	starters = set(`jai jay jaya hare har hari om bolo sat namo ganpati
-		जय हर हरे हरि ॐ ओम सत नमो गणपति જય હર હરે હરિ ૐ ઓમ નમો ગણપતિ`)
+		जय हर हरे हरि ॐ ओम सत नमो गणपति જય હર હરે હરિ ૐ
+		ઓમ નમો ગણપતિ`)
 	deities = set(`ram raam rama siya siyaram sita seeta sitaram seetaram shri shree sri krishna krushna krishn krisna ` +
 		`radhe radha shyam swaminarayan ` +
 		`jinendra jinendr mata mataji maa
@@ -119,7 +120,8 @@ var (
 		`dwarkadhish dwarikadhish
 		gopal bappa morya बप्पा मोरया બાપ્પા મોરયા
 		khodiyar jalaram akal hind bhim jhulelal jagannath om vitthal
-		राम सिया सीता सियाराम सीताराम श्री कृष्ण कृष्णा राधे राधा श्याम ` +
+		राम सिया सीता सियाराम सीताराम श्री कृष्ण
+		कृष्णा राधे राधा श्याम ` +
 		`स्वामीनारायण जिनेन्द्र
 		जिनेंद्र माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
 		`સિયારામ સીતારામ શ્રી કૃષ્ણ કૃષ્ણા રાધે રાધા

@@ -6,7 +6,8 @@
   const kept = JSON.parse(sessionStorage.getItem(name));
   const hidden = (form, input) => form.querySelector(`[type=hidden][name=${input}]`)?.value;
   const purpose = form => [new URL(form.action).pathname, ...["workspace", "do", "id", "new"].map(input => hidden(form, input))].join(" ");
-  const typed = e => e.name && (e.type !== "hidden" || ["key", "revision", "base"].includes(e.name)) && !["submit", "password", "file"].includes(e.type);
+  const typed = e => e.name && (e.type !== "hidden" || ["key", "revision", "base"].includes(e.name)) &&
+    !["submit", "password", "file"].includes(e.type);
   const picked = e => e.type === "radio" || e.type === "checkbox";
 
   document.addEventListener("submit", e => {
