@@ -37,7 +37,7 @@ func nextVersion(t *testing.T) string {
 		"../../projections/ledgerproj/books.go": {
 			fmt.Sprintf(`Define("books", %d,`, ledgerproj.Books.Version), fmt.Sprintf(`Define("books", %d,`, nextBooks),
 			".PartitionedBy(partOf)", `.PartitionedBy(partOf).Comparable(map[string]string{
-				"account": "*", "total": "*", "posting": "*", "bulk": "*",
+				"account": "*", "total": "*", "balance_history": "*",
 				"row_version": "row_id, from_position, to_position, account_id, date, in_entries, out_entries, in_cash, out_cash, revision, deleted",
 			})`,
 		},
