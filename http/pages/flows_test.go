@@ -40,16 +40,21 @@ func tookKeys(t *testing.T, p *browsertest.Page, flow string) {
 	p.Keystrokes = 0
 }
 
+// openNewest opens the page of an account's newest row by the keyboard.
+func openNewest(p *browsertest.Page, account string) {
+	p.Go(account)
+	p.Until(`document.activeElement.name === "date"`)
+	p.Keys(kb.ArrowUp)
+	p.Enter()
+}
+
 // TestARowIsCorrectedByTheKeyboard is the second flow of PAGES.md.
 func TestARowIsCorrectedByTheKeyboard(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	account := karigar(o)
 	p := enter(o, write)
-	p.Go(account)
-	p.Until(`document.activeElement.name === "date"`)
-	p.Keys(kb.ArrowUp)
-	p.Enter()
+	openNewest(p, account)
 	p.Until(`document.activeElement.name === "date" && document.activeElement.closest("#do-edit")`)
 	p.Keys(kb.Enter, kb.Enter, kb.Enter) // the first is at the empty line of the other side
 	p.Until(`document.activeElement.name === "out_entries[0].weight"`)
@@ -376,10 +381,7 @@ func TestAFormComesBackAfterTheSessionHasEnded(t *testing.T) {
 	o := apptest.Share(t)
 	account := karigar(o)
 	p := enter(o, write)
-	p.Go(account)
-	p.Until(`document.activeElement.name === "date"`)
-	p.Keys(kb.ArrowUp)
-	p.Enter()
+	openNewest(p, account)
 	row := p.URL()
 	p.Type(`[name="out_entries[0].weight"]`, "400")
 	p.Evaluate(`document.querySelector("#do-edit [data-lines=out_entries]").dispatchEvent(new Event("line", {bubbles: true})), 0`, new(int))
