@@ -270,18 +270,35 @@ func (p *Page) Phone() {
 	p.run(emulation.SetTouchEmulationEnabled(true))
 }
 
-// Tap touches the middle of the first match of the CSS selector.
+// Tap touches the middle of the first match of the CSS selector. It touches again if the page got no click: a busy browser may take a touch
+// for a long press, and the page may move under it.
 func (p *Page) Tap(selector string) {
 	p.t.Helper()
-	var at struct{ X, Y float64 }
-	p.Until(`document.querySelector(` + quote(selector) + `)?.checkVisibility()`)
-	p.Evaluate(`(e => {
-		e.scrollIntoView({block: "center", behavior: "instant"});
-		const box = e.getBoundingClientRect();
-		return {X: box.x + box.width / 2, Y: box.y + box.height / 2};
-	})(document.querySelector(`+quote(selector)+`))`, &at)
-	p.run(input.DispatchTouchEvent(input.TouchStart, []*input.TouchPoint{{X: at.X, Y: at.Y}}),
-		input.DispatchTouchEvent(input.TouchEnd, []*input.TouchPoint{}))
+	for clicked := false; !clicked; {
+		var at struct{ X, Y float64 }
+		p.Until(`document.querySelector(` + quote(selector) + `)?.checkVisibility()`)
+		p.Evaluate(`(e => {
+			window.clicked = new Promise(done => {
+				document.addEventListener("click", () => done(true), {once: true, capture: true});
+				for (const end of ["touchend", "touchcancel"])
+					document.addEventListener(end, () => setTimeout(done, 1000, false), {once: true, capture: true});
+			});
+			e.scrollIntoView({block: "center", behavior: "instant"});
+			const box = e.getBoundingClientRect();
+			return {X: box.x + box.width / 2, Y: box.y + box.height / 2};
+		})(document.querySelector(`+quote(selector)+`))`, &at)
+		p.run(input.DispatchTouchEvent(input.TouchStart, []*input.TouchPoint{{X: at.X, Y: at.Y}}),
+			input.DispatchTouchEvent(input.TouchEnd, []*input.TouchPoint{}))
+		clicked = p.clicked()
+	}
+}
+
+// clicked reports whether the touch became a click. A page that is gone was left by a click.
+func (p *Page) clicked() (is bool) {
+	ctx, cancel := context.WithTimeout(p.ctx, timeout)
+	defer cancel()
+	err := chromedp.Run(ctx, chromedp.Evaluate(`window.clicked ?? true`, &is, awaited))
+	return is || err != nil
 }
 
 // TapOn taps and waits for the next page.

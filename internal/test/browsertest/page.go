@@ -265,8 +265,10 @@ func (p *Page) Texts(selector string) (texts []string) {
 // Evaluate runs a script, awaits its promise, and decodes the result.
 func (p *Page) Evaluate(script string, into any) {
 	p.t.Helper()
-	p.run(chromedp.Evaluate(script, into, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+	p.run(chromedp.Evaluate(script, into, awaited))
 }
+
+func awaited(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }
 
 // URL returns the page's address without the server.
 func (p *Page) URL() (path string) {
