@@ -58,11 +58,10 @@ func templates(ctx context.Context, from commands.Source, workspace uuid.UUID, i
 	return all, nil
 }
 
-// CampaignChannel is the channel of a campaign with the campaign's templates by id.
+// CampaignChannel is the channel of a campaign.
 type CampaignChannel struct {
 	Account   network.Account
 	Sandboxed bool
-	Templates map[int64]template.State
 
 	of commands.Loaded[channel.State]
 }
@@ -75,8 +74,8 @@ func (e UnsendableError) Error() string { return string(e) }
 // ErrNoChannel ends a campaign even after its first messages (CONTRACT.md N8).
 const ErrNoChannel UnsendableError = "The channel was deleted"
 
-// Line loads the channel of a campaign. It returns an [UnsendableError] if the channel was deleted or a template must
-// not be sent.
+// Line loads the channel of a campaign. It returns [ErrNoChannel] if the channel was deleted. It asks the network for the templates' status
+// if the last known one is old.
 func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Plan) (l CampaignChannel, err error) {
 	id := strconv.FormatInt(p.Channel, 10)
 	if l.of, err = commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id); err != nil {
@@ -95,20 +94,26 @@ func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Pl
 	if _, err = f.Templates.Refresh(ctx, workspace, []int64{p.Channel}); err != nil { // after a failure, the last known status applies
 		return l, err
 	}
-	var ids []int64
-	for _, s := range p.Sequence() {
-		ids = append(ids, s.TemplateID)
-	}
-	if l.Templates, err = templates(ctx, f.Commands.Fresh(), workspace, ids); err != nil {
-		return l, err
-	}
-	for _, id := range ids {
-		if t := l.Templates[id]; !t.Sendable() {
-			return l, UnsendableError("The template " + t.Name + " is not approved: " + t.Status)
-		}
-	}
 	l.Sandboxed = f.Sandboxed(l.Account)
 	return l, nil
+}
+
+// TemplatesOf loads the templates of a campaign by id. It adds their revisions to reads. It returns an [UnsendableError] if a template must
+// not be sent.
+func (f *Campaigns) TemplatesOf(ctx context.Context, p campaign.Plan, reads commands.Reads) (map[int64]template.State, commands.Reads, error) {
+	all := map[int64]template.State{}
+	for _, s := range p.Sequence() {
+		id := strconv.FormatInt(s.TemplateID, 10)
+		l, err := commands.Load(ctx, f.Commands.Fresh(), template.Kind, id)
+		switch {
+		case err != nil:
+			return nil, reads, err
+		case !l.State.Sendable():
+			return nil, reads, UnsendableError("The template " + l.State.Name + " is not approved: " + l.State.Status)
+		}
+		all[s.TemplateID], reads = l.State, reads.And(template.Kind.Stream(id), l.Revision)
+	}
+	return all, reads, nil
 }
 
 // AccountHealth requests the network's report about the channel's account.

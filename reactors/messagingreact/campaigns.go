@@ -247,5 +247,5 @@ func (s *sending) values(ctx context.Context, work []messagingview.Recipient) (m
 	for i, w := range work {
 		messages[i] = w.ID
 	}
-	return s.Values(ctx, p.Confirmation, s.line.Templates[p.Template].Language, messages)
+	return s.Values(ctx, p.Confirmation, s.templates[p.Template].Language, messages)
 }

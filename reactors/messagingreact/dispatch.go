@@ -23,6 +23,7 @@ import (
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
+	"bahi/domain/messaging/template"
 	"bahi/reactors"
 	"bahi/readmodels"
 	"bahi/readmodels/messagingview"
@@ -73,7 +74,8 @@ type sending struct {
 	req       commands.Request
 	campaign  commands.Loaded[campaign.State]
 	line      messagingcmd.CampaignChannel
-	reads     commands.Reads // revisions of the campaign and its channel
+	templates map[int64]template.State
+	reads     commands.Reads // revisions of the campaign, its channel and its templates
 	pace      *rate.Limiter
 	budget    int64 // number of people to whom the network still allows messages; -1: unlimited
 	putOff    int   // number of throttles in a row
@@ -132,7 +134,8 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 	}
 }
 
-// read reads the campaign and its channel again. It returns false if the campaign is no longer active, or the channel was deleted.
+// read reads the campaign, its channel and its templates again. It returns false if the campaign is no longer active, the channel was
+// deleted, or a template must not be sent.
 func (s *sending) read(ctx context.Context) (goOn bool, err error) {
 	s.reads = s.Commands.Reads()
 	l, err := commands.Load(ctx, s.Commands.Fresh(), campaign.Kind, s.id)
@@ -148,7 +151,16 @@ func (s *sending) read(ctx context.Context) (goOn bool, err error) {
 		return false, s.lost(ctx)
 	}
 	s.reads = s.reads.And(campaign.Kind.Stream(s.id), l.Revision).And(channel.Kind.Stream(id), of.Revision)
-	return true, nil
+	return s.approved(ctx)
+}
+
+// approved loads the templates. If one must not be sent, it pauses or ends the campaign and returns false.
+func (s *sending) approved(ctx context.Context) (is bool, err error) {
+	s.templates, s.reads, err = s.TemplatesOf(ctx, s.campaign.State.Plan, s.reads)
+	if unsendable, is := errors.AsType[messagingcmd.UnsendableError](err); is {
+		return false, s.halt(ctx, unsendable.Error(), nil, true)
+	}
+	return err == nil, err
 }
 
 // lost ends the campaign of a deleted channel.
@@ -164,11 +176,11 @@ func (s *sending) open(ctx context.Context) (ready bool, err error) {
 	if errors.Is(err, messagingcmd.ErrNoChannel) {
 		return false, s.lost(ctx)
 	}
-	if gone, is := errors.AsType[messagingcmd.UnsendableError](err); is {
-		return false, s.halt(ctx, gone.Error(), nil, true)
+	if err != nil {
+		return false, err
 	}
-	if err != nil || s.line.Sandboxed {
-		return err == nil, err
+	if is, err := s.approved(ctx); err != nil || !is || s.line.Sandboxed {
+		return is, err
 	}
 	if s.Rate > 0 {
 		s.pace = rate.NewLimiter(rate.Limit(s.Rate), 1)
@@ -406,7 +418,7 @@ func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]
 		p := people[w.Contact]
 		unwanted := !p.Reachable() || w.Step > 0 && answered[w.Contact]
 		step := s.campaign.State.Sequence()[w.Step]
-		filled, text := s.line.Templates[step.TemplateID].Filled(step.TemplateParams, p.Name, p.Phone, values[w.ID]...)
+		filled, text := s.templates[step.TemplateID].Filled(step.TemplateParams, p.Name, p.Phone, values[w.ID]...)
 		letters[i] = letter{to: p, call: network.Message{ID: message.Name(id), To: p.Phone, Text: text, Template: &filled}}
 		switch {
 		case w.State != "open":

@@ -33,7 +33,8 @@ func (m *meddled) AppendEach(ctx context.Context, all []eventstore.Transaction) 
 	return m.Store.AppendEach(ctx, all)
 }
 
-// A contact that opts out after the tables were read gets no message, nor does anybody after the end of the campaign or the channel.
+// A contact that opts out after the tables were read gets no message, nor does anybody after the end of the campaign, the channel or
+// the template.
 func TestACampaignsMessagesAreDecidedAgainAfterAChange(t *testing.T) {
 	t.Parallel()
 	for name, what := range map[string]struct {
@@ -58,6 +59,14 @@ func TestACampaignsMessagesAreDecidedAgainAfterAChange(t *testing.T) {
 		}},
 		"the channel is deleted": {status: campaign.StatusFailed, change: func(d *desk, _ string) error {
 			_, err := d.o.Sys.Messages.Channels.Delete(d.t.Context(), d.req, strconv.FormatInt(d.clip.ChannelID, 10))
+			return err
+		}},
+		"the network pauses the template": {status: campaign.StatusFailed, change: func(d *desk, _ string) error {
+			d.net.lists = "PAUSED"
+			channels := *d.Messages.Channels
+			channels.Commands = d.o.Sys.Commands
+			asked := messagingcmd.Templates{Channels: &channels, Listed: d.Views}
+			_, err := asked.Refresh(d.t.Context(), d.req.Workspace, []int64{d.clip.ChannelID})
 			return err
 		}},
 	} {
