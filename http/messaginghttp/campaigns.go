@@ -215,8 +215,8 @@ func shownCampaign(out commands.Outcome[campaign.State]) messagingview.Campaign 
 	c := messagingview.Campaign{
 		ID: id, Name: s.Name, Type: s.Type, TemplateID: s.Template, ChannelID: s.Channel, Audience: s.Audience, Schedule: orNull(s.Schedule),
 		ScheduledAt:    s.At,
-		TemplateParams: s.Params, Steps: s.Steps, Trigger: s.Trigger, Recurrence: s.Recurrence, Status: s.Status, NextRunAt: s.Next,
-		Runs:      []messagingview.CampaignRun{},
+		TemplateParams: s.Params, Steps: s.Steps, Trigger: s.Trigger, Recurrence: s.Recurrence,
+		CampaignStatus: messagingview.CampaignStatus{Status: s.Status, NextRunAt: s.Next}, Runs: []messagingview.CampaignRun{},
 		CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
 	}
 	if c.TemplateParams == nil {

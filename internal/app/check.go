@@ -88,6 +88,11 @@ type clients struct {
 	topic      string
 	partner    []partner.Secret // none: a generated one
 
+	callers
+}
+
+// callers restrict the clients of this server.
+type callers struct {
 	origins   []string // origins of pages that may read responses
 	proxies   []netip.Prefix
 	addresses []netip.Prefix // addresses that send the gateway's calls

@@ -53,8 +53,10 @@ func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 
 	said := make(chan struct{}, 1)
 	done := make(chan error, 1)
+	sys := &app.System{Log: slog.New(told{said})}
+	sys.Pool = pool
 	go func() {
-		_, err := app.Remains{System: &app.System{Pool: pool, Log: slog.New(told{said})}}.Scrub(t.Context())
+		_, err := app.Remains{System: sys}.Scrub(t.Context())
 		done <- err
 	}()
 	select {

@@ -68,21 +68,26 @@ type System struct {
 	messaging
 	incoming
 	following
+	storage
 
-	Settings  Settings
-	outside   clients
-	Zone      *time.Location // time zone in the settings
-	Log       *slog.Logger
+	Settings Settings
+	outside  clients
+	Zone     *time.Location // time zone in the settings
+	Log      *slog.Logger
+	Commands *commands.Handler
+	Model    *llm.Client // nil: none
+	Home     uuid.UUID   // the workspace of callers without another one
+}
+
+// storage has the log, its keys, the database and the files.
+type storage struct {
 	cluster   *pgcluster.Cluster // nil: DATABASE_URL
 	Pool      *pgxpool.Pool
 	snapshots *readmodels.Pool
 	Store     *postgres.Store
 	reads     LogReads
 	Vault     *vault.Vault
-	Commands  *commands.Handler
 	Blobs     *blob.Store
-	Model     *llm.Client // nil: none
-	Home      uuid.UUID   // the workspace of callers without another one
 }
 
 // following has the subscribers of the log: projections, reactors, their jobs and the feed.

@@ -44,9 +44,7 @@ type Commands struct {
 	Campaigns messagingcli.CampaignsCommand `cmd:"" help:"Watch campaigns."`
 	Apikey    keys.APICommand               `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
 	Keys      keys.Command                  `cmd:"" help:"Change the keys that sign tokens."`
-	Vault     backup.VaultCommand           `cmd:"" help:"Export the list of erased users, and apply it after a restore."`
-	Backup    backup.Command                `cmd:"" help:"Back up into a folder, beside a running server or without one."`
-	Restore   backup.RestoreCommand         `cmd:"" help:"Fill an empty data folder or database from a backup, or test a backup with --drill."`
+	Backups   backup.Commands               `embed:""`
 	Audit     auditcli.Command              `cmd:"" help:"Prove and verify the content of the log."`
 	Books     bookscli.Command              `cmd:"" help:"Write the books with their digests, for a comparison with the log."`
 	Doctor    doctor.Command                `cmd:"" help:"Fold the log again and compare it with every table, row by row; check the rules between records."`

@@ -40,7 +40,6 @@ const (
 type Event struct {
 	Kind Kind
 	ID   string // the message's id; in a status, the network's or the aggregator's; empty: none was given
-	GSID string // in a status, the aggregator's id of the message, beside ID
 	// of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: such as
 	// delivered
 	Type string
@@ -52,20 +51,26 @@ type Event struct {
 	Text   string // text, caption or chosen reply of a message
 	Media  *Media
 
-	To     string // in a status, digits of the recipient
-	Code   string // code of a failed status, of a message that the network withholds, or of Failure
-	Title  string
-	Reason string
+	Delivery
 
 	// the network's id of our number or page that received or sent the message; for a template, that of our account; empty: unknown
 	Sender   string
 	App      string // the name or id of our app at the aggregator; empty: unknown
 	Page     bool   // the event is of a page; its people have ids instead of phones
 	Username string // username of the sender
-	Callback string // in a status, our own id of the message
 	Reacts   string // in a reaction, the network's id of its message
 	Place    string // in the body, as in entry[0].changes[0].value.messages[1]; empty: the body is one event
 	Before   string // in Moved, the previous phone or id
+}
+
+// Delivery is the part of a status, or of a failure, that a message lacks.
+type Delivery struct {
+	GSID     string // the aggregator's id of the message, beside ID
+	Callback string // our own id of the message
+	To       string // digits of the recipient
+	Code     string // code of a failed status, of a message that the network withholds, or of Failure
+	Title    string
+	Reason   string
 }
 
 // Media is a file that a message refers to.

@@ -206,7 +206,7 @@ func (c *collected) add(e Event, place string) {
 // unreadablePart adds an unreadable part.
 func (c *collected) unreadablePart(sender, place, wrong string) {
 	if wrong != "" {
-		c.add(Event{Kind: Unread, Sender: sender, Reason: wrong}, place)
+		c.add(Event{Kind: Unread, Sender: sender, Delivery: Delivery{Reason: wrong}}, place)
 	}
 }
 
@@ -325,8 +325,8 @@ func (m graphMessage) event() Event {
 }
 
 func (s graphStatus) event() Event {
-	e := Event{Kind: Status, ID: string(s.ID), GSID: string(s.GSID), Type: s.Status, At: s.Timestamp.Time,
-		To: network.Digits(string(s.RecipientID)), UserID: string(s.RecipientUserID), Callback: s.Callback}
+	e := Event{Kind: Status, ID: string(s.ID), Type: s.Status, At: s.Timestamp.Time, UserID: string(s.RecipientUserID),
+		Delivery: Delivery{GSID: string(s.GSID), Callback: s.Callback, To: network.Digits(string(s.RecipientID))}}
 	e.note(s.Errors)
 	return e
 }

@@ -34,28 +34,33 @@ func (Listed) SchemaName() string { return "ListedCompany" }
 
 // Company is a company that sells.
 type Company struct {
-	ID           uuid.UUID `json:"id" doc:"ID of the company"`
-	Name         string    `json:"name" doc:"Name of the company"`
-	Slug         string    `json:"slug" doc:"Permanent name in URLs"`
-	Description  *string   `json:"description" doc:"Description of the company"`
-	Category     *string   `json:"category" doc:"Category"`
-	SubCategory  *string   `json:"sub_category" doc:"Subcategory"`
-	Website      *string   `json:"website" doc:"URL of the website"`
-	Domain       *string   `json:"domain" doc:"Domain of the company; null: none"`
-	AddressLine1 *string   `json:"address_line1" db:"address_line1" doc:"Street and number"`
-	City         *string   `json:"city" doc:"City"`
-	State        *string   `json:"state" doc:"State"`
-	Country      *string   `json:"country" doc:"Country"`
-	Pincode      *string   `json:"pincode" doc:"Postal code"`
-	GSTIN        *string   `json:"gstin" db:"gstin" doc:"GSTIN of the company"`
-	Phone        *string   `json:"phone" doc:"Phone number in E.164 form"`
-	Verified     bool      `json:"verified" doc:"true: an operator has verified the company"`
-	CreatedAt    time.Time `json:"created_at" doc:"Time when the company was created"`
-	UpdatedAt    time.Time `json:"updated_at" doc:"Time of the last change of the company"`
-	Revision     int64     `json:"revision" doc:"Revision for If-Match"`
+	ID          uuid.UUID `json:"id" doc:"ID of the company"`
+	Name        string    `json:"name" doc:"Name of the company"`
+	Slug        string    `json:"slug" doc:"Permanent name in URLs"`
+	Description *string   `json:"description" doc:"Description of the company"`
+	Category    *string   `json:"category" doc:"Category"`
+	SubCategory *string   `json:"sub_category" doc:"Subcategory"`
+	Website     *string   `json:"website" doc:"URL of the website"`
+	Domain      *string   `json:"domain" doc:"Domain of the company; null: none"`
+	Address
+	GSTIN     *string   `json:"gstin" db:"gstin" doc:"GSTIN of the company"`
+	Phone     *string   `json:"phone" doc:"Phone number in E.164 form"`
+	Verified  bool      `json:"verified" doc:"true: an operator has verified the company"`
+	CreatedAt time.Time `json:"created_at" doc:"Time when the company was created"`
+	UpdatedAt time.Time `json:"updated_at" doc:"Time of the last change of the company"`
+	Revision  int64     `json:"revision" doc:"Revision for If-Match"`
 
 	Email          *string `json:"email,omitempty" db:"-" doc:"Address for enquiries; only members see it"`
 	EmailConfirmed *bool   `json:"email_confirmed,omitempty" db:"-" doc:"true: the address was confirmed; only members see it"`
+}
+
+// Address is a postal address.
+type Address struct {
+	AddressLine1 *string `json:"address_line1" db:"address_line1" doc:"Street and number"`
+	City         *string `json:"city" doc:"City"`
+	State        *string `json:"state" doc:"State"`
+	Country      *string `json:"country" doc:"Country"`
+	Pincode      *string `json:"pincode" doc:"Postal code"`
 }
 
 const companyColumns = `select c.id, c.name, c.slug, c.description, c.category, c.sub_category, c.website, c.domain, c.address_line1,

@@ -47,17 +47,22 @@ type Campaign struct {
 	Steps          []campaign.Step            `json:"steps,omitempty" doc:"Further messages after the first"`
 	Trigger        *campaign.TriggerCondition `json:"trigger,omitempty" doc:"Condition that starts a run; null: none"`
 	Recurrence     *campaign.Recurrence       `json:"recurrence,omitempty" doc:"Recurrence; null: none"`
-	Status         string                     `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status"`
-	Reason         *string                    `json:"reason" doc:"Reason why the campaign is paused, has failed or waits"`
-	PausedUntil    *time.Time                 `json:"pausedUntil" doc:"Time of the automatic resumption; null: none"`
-	NextRunAt      *time.Time                 `json:"nextRunAt" doc:"Time of the next run; null: none"`
-	Stats          CampaignStats              `json:"stats" doc:"Numbers of messages by status"`
-	Runs           []CampaignRun              `json:"runs" doc:"Runs, newest first, at most 100; empty in lists"`
-	CreatedAt      time.Time                  `json:"createdAt" doc:"Time when the campaign was created"`
-	UpdatedAt      time.Time                  `json:"updatedAt" doc:"Time of the last change of the campaign"`
-	StartedAt      *time.Time                 `json:"startedAt" doc:"Time of the start; null: not started"`
-	CompletedAt    *time.Time                 `json:"completedAt" doc:"Time of completion; null: not completed"`
-	Revision       int64                      `json:"revision" doc:"Revision, 0 for the first"`
+	CampaignStatus
+	Stats       CampaignStats `json:"stats" doc:"Numbers of messages by status"`
+	Runs        []CampaignRun `json:"runs" doc:"Runs, newest first, at most 100; empty in lists"`
+	CreatedAt   time.Time     `json:"createdAt" doc:"Time when the campaign was created"`
+	UpdatedAt   time.Time     `json:"updatedAt" doc:"Time of the last change of the campaign"`
+	StartedAt   *time.Time    `json:"startedAt" doc:"Time of the start; null: not started"`
+	CompletedAt *time.Time    `json:"completedAt" doc:"Time of completion; null: not completed"`
+	Revision    int64         `json:"revision" doc:"Revision, 0 for the first"`
+}
+
+// CampaignStatus is the status of a campaign, with the reason and the end of a pause.
+type CampaignStatus struct {
+	Status      string     `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status"`
+	Reason      *string    `json:"reason" doc:"Reason why the campaign is paused, has failed or waits"`
+	PausedUntil *time.Time `json:"pausedUntil" doc:"Time of the automatic resumption; null: none"`
+	NextRunAt   *time.Time `json:"nextRunAt" doc:"Time of the next run; null: none"`
 }
 
 // CampaignFilter selects campaigns that match all of its fields. An empty field matches all.

@@ -74,6 +74,13 @@ func (m *Manifest) bytes() (sum int64) {
 	return sum
 }
 
+// Commands are `bahi vault`, `bahi backup` and `bahi restore`.
+type Commands struct {
+	Vault   VaultCommand   `cmd:"" help:"Export the list of erased users, and apply it after a restore."`
+	Backup  Command        `cmd:"" help:"Back up into a folder, beside a running server or without one."`
+	Restore RestoreCommand `cmd:"" help:"Fill an empty data folder or database from a backup, or test a backup with --drill."`
+}
+
 type Command struct {
 	app.Settings
 
