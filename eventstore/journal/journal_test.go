@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,9 +29,7 @@ type fixture struct {
 func start(t testing.TB) *fixture {
 	t.Helper()
 	server := journaltest.New()
-	j := journal.New(server, uuid.New(), slog.New(slog.DiscardHandler))
-	j.Hasten()
-	return &fixture{j, server}
+	return &fixture{journal.New(server, uuid.New(), slog.New(slog.DiscardHandler)), server}
 }
 
 // entries returns n entries after a position.
@@ -110,48 +109,57 @@ func TestForeignOrChangedEntryIsRefused(t *testing.T) {
 func TestGroupIsAppendedOnceAfterAnyFaults(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		f := start(t)
-		var all []journal.Entry
-		for range rapid.IntRange(1, 4).Draw(r, "groups") {
-			f.server.Fail(rapid.SliceOfN(rapid.SampledFrom(journaltest.Faults), 0, 4).Draw(r, "faults")...)
-			f.server.Fail(journaltest.None)
-			group := entries(event.Position(len(all)), rapid.IntRange(1, 3).Draw(r, "events"))
-			require.NoError(t, f.Append(t.Context(), event.Position(len(all)), group))
-			all = append(all, group...)
-			f.holds(t, all...)
-		}
+		faults := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom(journaltest.Faults), 0, 4), 1, 4).Draw(r, "faults of each group")
+		events := rapid.SliceOfN(rapid.IntRange(1, 3), len(faults), len(faults)).Draw(r, "events of each group")
+		synctest.Test(t, func(t *testing.T) {
+			f := start(t)
+			var all []journal.Entry
+			for i := range faults {
+				f.server.Fail(append(faults[i], journaltest.None)...)
+				group := entries(event.Position(len(all)), events[i])
+				require.NoError(t, f.Append(t.Context(), event.Position(len(all)), group))
+				all = append(all, group...)
+				f.holds(t, all...)
+			}
+		})
 	})
 }
 
 func TestSilentServerLeavesTheGroupInDoubt(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []journaltest.Fault{journaltest.Silent, journaltest.LostRequest} {
-		f := start(t)
-		for range 1000 {
-			f.server.Fail(fault)
+	synctest.Test(t, func(t *testing.T) {
+		for _, fault := range []journaltest.Fault{journaltest.Silent, journaltest.LostRequest} {
+			f := start(t)
+			for range 1000 {
+				f.server.Fail(fault)
+			}
+			require.ErrorIs(t, f.Append(t.Context(), 0, entries(0, 1)), eventstore.ErrInDoubt, fault)
 		}
-		require.ErrorIs(t, f.Append(t.Context(), 0, entries(0, 1)), eventstore.ErrInDoubt, fault)
-	}
+	})
 }
 
 func TestServerThatIsNotReachedGetsNothing(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	for range 1000 {
-		f.server.Fail(journaltest.NotSent)
-	}
-	require.ErrorIs(t, f.Append(t.Context(), 0, entries(0, 1)), eventstore.ErrUnavailable)
-	require.Zero(t, f.server.Appends)
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		for range 1000 {
+			f.server.Fail(journaltest.NotSent)
+		}
+		require.ErrorIs(t, f.Append(t.Context(), 0, entries(0, 1)), eventstore.ErrUnavailable)
+		require.Zero(t, f.server.Appends)
+	})
 }
 
 func TestOutcomeInDoubtStaysInDoubt(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.server.Fail(journaltest.Late)
-	for range 1000 {
-		f.server.Fail(journaltest.NotSent)
-	}
-	require.ErrorIs(t, f.Append(t.Context(), 0, entries(0, 1)), eventstore.ErrInDoubt)
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		f.server.Fail(journaltest.Late)
+		for range 1000 {
+			f.server.Fail(journaltest.NotSent)
+		}
+		require.ErrorIs(t, f.Append(t.Context(), 0, entries(0, 1)), eventstore.ErrInDoubt)
+	})
 }
 
 func TestUnexpectedEndIsReported(t *testing.T) {
@@ -208,11 +216,13 @@ func TestRefusalsOfTheServerAreFinal(t *testing.T) {
 
 func TestCancelledCallerIsAnswered(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	f.server.Fail(journaltest.Silent)
-	require.ErrorIs(t, f.Append(ctx, 0, entries(0, 1)), eventstore.ErrInDoubt)
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		f.server.Fail(journaltest.Silent)
+		require.ErrorIs(t, f.Append(ctx, 0, entries(0, 1)), eventstore.ErrInDoubt)
+	})
 }
 
 func TestCutJournalIsFound(t *testing.T) {
