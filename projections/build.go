@@ -313,10 +313,27 @@ func (b Build) enter(ctx context.Context, db querier, s *session, phase string) 
 // makeTables creates the empty tables.
 func (b Build) makeTables(ctx context.Context, s *session) error {
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if err := lockRegistry(ctx, tx); err != nil {
+			return err
+		}
+		unlogged, err := registryUnlogged(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if unlogged { // the schema may belong to a generation that the registry has lost
+			if _, err := tx.Exec(ctx, `drop schema if exists `+s.g.schema()+` cascade`); err != nil {
+				return err
+			}
+		}
 		if err := inSchema(ctx, tx, s.g.schema(), `create schema `+s.g.schema()+`; `+b.Projection.tables); err != nil {
 			return fmt.Errorf("create tables: %w", err)
 		}
-		_, err := tx.Exec(ctx, `insert into projection.partition (name, generation, nth) select $1, $2, generate_series(0, $3 - 1)`,
+		if unlogged {
+			if err := alterSchema(ctx, tx, "unlogged", s.g.schema()); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, `insert into projection.partition (name, generation, nth) select $1, $2, generate_series(0, $3 - 1)`,
 			s.g.Name, s.g.Generation, s.g.Partitions)
 		if err != nil {
 			return err

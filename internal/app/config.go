@@ -30,6 +30,7 @@ type Settings struct {
 	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Lowest level that is logged: DEBUG, INFO, WARN, ERROR." group:"Server"`
 	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"Time for which replaced tables are kept up to date after a rebuild, for a rollback." group:"Data"`
 	TakeOver    time.Duration `env:"BAHI_TAKEOVER_AFTER" name:"takeover-after" default:"15s" help:"Time without a heartbeat after which another process takes over projections, reactors and feed." group:"Data"`
+	Unlogged    bool          `env:"BAHI_UNLOGGED_TABLES" name:"unlogged-tables" help:"Keep the tables that are computed from the log out of Postgres's WAL, which saves two thirds of the WAL. Postgres empties them after a crash, and reads fail until the log is folded again. Ignored if Postgres has replicas. A change of this setting rewrites all tables at the start." group:"Data"`
 	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines." group:"Server"`
 
 	auditSettings `group:"Proof of the log"`

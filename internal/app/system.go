@@ -238,6 +238,11 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	sys.reads = NewLogReads(sys.Store)
 	sys.Home = uuid.NewSHA1(sys.Store.ID(), []byte("workspace"))
 	sys.Runner = projections.NewRunner(sys.Store, sys.Pool, sys.Log)
+	if serving {
+		if err := sys.setUnlogged(ctx); err != nil {
+			return sys, err
+		}
+	}
 	sys.backlog = &projections.Backlog{Store: sys.Store, Statuses: sys.Runner.Statuses, Now: time.Now}
 	sys.Runner.Reveal, sys.Runner.Program, sys.Runner.Now, sys.Runner.Silent = sys.Vault.OpenPersonal, Version, time.Now, s.TakeOver
 	sys.Views = NewViews(sys.reader(versions()))
@@ -250,6 +255,31 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 		Today: func() unit.Date { return unit.DateOf(time.Now().In(sys.Zone)) },
 	}
 	return sys, nil
+}
+
+// setUnlogged makes the tables of projections unlogged or logged, as the setting says. A replica would have none of them.
+func (s *System) setUnlogged(ctx context.Context) error {
+	var replicas, folded int
+	if err := s.Pool.QueryRow(ctx, `select (select count(*) from pg_stat_replication), (select count(*) from projection.generation)`).
+		Scan(&replicas, &folded); err != nil {
+		return fmt.Errorf("count replicas: %w", err)
+	}
+	unlogged := s.Settings.Unlogged && replicas == 0
+	if s.Settings.Unlogged && replicas > 0 {
+		s.Log.Warn("Postgres has replicas; BAHI_UNLOGGED_TABLES is ignored", "replicas", replicas)
+	}
+	changed, err := projections.SetUnlogged(ctx, s.Pool, unlogged)
+	if err != nil {
+		return err
+	}
+	if changed {
+		s.Log.Info("tables of projections rewritten", "unlogged", unlogged)
+	}
+	head, err := s.Store.Head(ctx)
+	if err == nil && unlogged && folded == 0 && head > 0 {
+		s.Log.Warn("the unlogged tables are empty; folding the log again", "events", head)
+	}
+	return err
 }
 
 // versions returns the versions of this program's projections.

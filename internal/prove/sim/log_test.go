@@ -87,6 +87,7 @@ var logStatements = []known{
 	{"select pg_advisory_xact_lock(hashtext('projection.generation'))", "", "", "n:void", func(x *execution) {
 		locks(x, "registry", true, false)
 	}},
+	{"select relpersistence = 'u' from pg_class", "", "", "unlogged:bool", func(x *execution) { x.row(false) }},
 	{"select pg_try_advisory_lock($2,", "", "text int4", "ok:bool", func(x *execution) { tries(x, lockName(x), true) }},
 	{"select pg_try_advisory_xact_lock($2,", "", "text int4", "ok:bool", func(x *execution) { tries(x, lockName(x), false) }},
 	{"select pg_advisory_lock($2,", "", "text int4", "n:void", func(x *execution) { locks(x, lockName(x), true, true) }},
