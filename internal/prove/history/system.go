@@ -216,7 +216,8 @@ func startSystem(ctx context.Context, p *Postgres, s Settings) (sys *system, err
 		if err != nil {
 			return nil, err
 		}
-		node.env = append(node.env, "DATABASE_URL="+p.through(sys.name, via), "EVENTSTORE_URL="+journal)
+		node.env = append(node.env, "DATABASE_URL="+p.through(sys.name, via), "EVENTSTORE_URL="+journal,
+			fmt.Sprint("BAHI_UNLOGGED_TABLES=", s.Seed%2 == 0))
 		sys.nodes = append(sys.nodes, node)
 	}
 	started := make(chan error, s.Nodes) // together: each finds the others at work on the tables
