@@ -131,8 +131,9 @@ func (r *run) readAll(ctx context.Context) {
 	for a := range seen {
 		for n := range r.sys.nodes {
 			c, got, err := r.read(ctx, n, a.id, a.workspace)
-			for until := time.Now().Add(recoverTimeout); err == nil && c.Stale && time.Now().Before(until); {
-				c, got, err = r.read(ctx, n, a.id, a.workspace) // the projections are late on a busy machine
+			for until := time.Now().Add(recoverTimeout); err == nil && time.Now().Before(until) &&
+				(c.Stale || got.Status == http.StatusServiceUnavailable); { // tables without a WAL are folded again
+				c, got, err = r.read(ctx, n, a.id, a.workspace)
 			}
 			if got.Status == http.StatusNotFound && r.failedOver {
 				continue // the account was opened after the copy, and lost
