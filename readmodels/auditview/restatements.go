@@ -24,8 +24,8 @@ type Restatement struct {
 	Closing    unit.Date      `json:"closing"               doc:"Last day of the month"`
 	FiscalYear string         `json:"fiscal_year,omitempty" doc:"Fiscal year that ends on this day, such as FY 2026-27"`
 	Unit       string         `json:"unit"                  enum:"cash,fine" doc:"Unit: cash in rupees, or fine in grams of fine metal"`
-	From       *unit.Sum      `json:"from"                  nullable:"true" doc:"Balance as known before the first change; null: the account did not exist"`
-	To         *unit.Sum      `json:"to"                    nullable:"true" doc:"Balance as known after the last change; null: the account is deleted"`
+	From       *unit.Sum      `json:"from"                  nullable:"true" doc:"Balance before the first change, in rupees or grams as in unit; null: the account did not exist"`
+	To         *unit.Sum      `json:"to"                    nullable:"true" doc:"Balance after the last change, in rupees or grams as in unit; null: the account is deleted"`
 	Changes    int            `json:"changes"               doc:"Number of changes in the trail that altered the balance. Changes outside the trail are part of from and to"`
 	First      event.Position `json:"first_position"        doc:"Position of the first of these changes"`
 	Last       event.Position `json:"last_position" doc:"Position of the last of these changes"`
