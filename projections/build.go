@@ -316,7 +316,7 @@ func (b Build) makeTables(ctx context.Context, s *session) error {
 		if err := inSchema(ctx, tx, s.g.schema(), `create schema `+s.g.schema()+`; `+b.Projection.tables); err != nil {
 			return fmt.Errorf("create tables: %w", err)
 		}
-		_, err := tx.Exec(ctx, `insert into projection.partition (name, generation, nth) select $1, $2, generate_series(0, $3 - 1)`,
+		_, err := tx.Exec(ctx, `insert into projection.partition (name, generation, ordinal) select $1, $2, generate_series(0, $3 - 1)`,
 			s.g.Name, s.g.Generation, s.g.Partitions)
 		if err != nil {
 			return err

@@ -145,7 +145,7 @@ func TestRebuildIsShown(t *testing.T) {
 	require.Nil(t, r.books().LastError)
 
 	r.set("books", 2, `error = null, partitions = 2, position = 0`)
-	r.sql(`insert into projection.partition (name, generation, nth, position) values ('books', 2, 0, 8), ('books', 2, 1, 4)`)
+	r.sql(`insert into projection.partition (name, generation, ordinal, position) values ('books', 2, 0, 8), ('books', 2, 1, 4)`)
 	require.Equal(t, event.Position(4), r.books().Build.Done, "the position of the slowest part")
 	r.set("books", 2, `position = 10, status = 'catching up'`)
 	b := r.books().Build

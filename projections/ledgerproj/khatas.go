@@ -12,7 +12,7 @@ import (
 var khatasDDL string
 
 // Khatas has the uploaded khatas. [Books] has the submitted rows.
-var Khatas = projections.Define("khatas", 4, khatasDDL+projections.RowCountDDL("khata", "true", "workspace_id", "waits"),
+var Khatas = projections.Define("khatas", 5, khatasDDL+projections.RowCountDDL("khata", "true", "workspace_id", "unsubmitted"),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Uploaded]) {
 		b.Exec(`
 			insert into khata (id, workspace_id, pipeline, blob, content_type, size_bytes, status, pages, pages_done, entry_count, removed,

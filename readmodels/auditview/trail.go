@@ -290,7 +290,7 @@ var (
 	placesOfStream = `(select l.position from log.event l where l.stream = @place and l.position > @after and l.position <= @upto
 		order by l.revision limit 500)`
 	placesOfRow  = `(select v.from_position from books.row_version v where v.row_id = @place and ` + between(`v.from_position`)
-	placesOfRows = `(select p.position from books.balance_history p where p.account_id = @place and p.nth = 0 and ` + between(`p.position`)
+	placesOfRows = `(select p.position from books.balance_history p where p.account_id = @place and p.ordinal = 0 and ` + between(`p.position`)
 
 	placesOfAccount = `(select n.from_position from books.account_name n where n.account_id = @place and ` + between(`n.from_position`) + `
 		union all (select a.deleted_position from books.account a where a.id = @place and ` + between(`a.deleted_position`)

@@ -63,7 +63,7 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 		}
 		added := &pgx.Batch{}
 		for nth, text := range chunks {
-			added.Queue(`insert into knowledge.chunk (source_id, nth, bot_id, text, words, model, embedding)
+			added.Queue(`insert into knowledge.chunk (source_id, ordinal, bot_id, text, words, model, embedding)
 				values ($1, $2, $3, $4, $5::text::tsvector, nullif($6, ''), $7)`,
 				source, nth, bot, text, wording.Vector(bot, title+"\n"+text), model, vectors[nth])
 			if added.Len() == writeAtOnce || nth == len(chunks)-1 {
