@@ -246,11 +246,11 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 	heard, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig)
 	require.NoError(t, err)
 	defer heard.Close(t.Context())
-	_, err = heard.Exec(t.Context(), `listen `+asksChannel)
+	_, err = heard.Exec(t.Context(), `listen `+positionsChannel)
 	require.NoError(t, err)
 	soon(t, "all processes hear each other", func() (all bool) {
 		err := r.pool.QueryRow(t.Context(),
-			`select count(*) = 3 from pg_stat_activity where datname = current_database() and query = 'listen `+asksChannel+`'`).Scan(&all)
+			`select count(*) = 3 from pg_stat_activity where datname = current_database() and query = 'listen `+positionsChannel+`'`).Scan(&all)
 		return err == nil && all
 	})
 
