@@ -66,7 +66,7 @@ func (s *asked) Head(ctx context.Context) (event.Position, error) {
 
 func TestBacklogAsksNothingOfTheLogWithoutWrites(t *testing.T) {
 	t.Parallel()
-	store := &asked{Store: newRig(t).store}
+	store := &asked{Store: newFixture(t).store}
 	b := &Backlog{Store: store, Statuses: func() map[string]Status { return nil }, Now: time.Now}
 	ctx, stop := context.WithCancel(t.Context())
 	measured := make(chan error, 1)

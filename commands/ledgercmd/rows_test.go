@@ -67,7 +67,7 @@ func TestBooksThatDoNotAnswerAreNotTakenForEmpty(t *testing.T) {
 // The tables of a stopped projection lack the newest rows. Commands must not depend on them.
 func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := openFixture(t)
 	n := o.node(t)
 	account := n.open(t)
 	o.park(t)
@@ -82,7 +82,7 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 }
 
 // park parks the books at an unreadable event.
-func (o *office) park(t *testing.T) {
+func (o *fixture) park(t *testing.T) {
 	t.Helper()
 	_, err := o.store.Append(t.Context(), eventstore.To("bankrow-999999", eventstore.NoStream, event.Proposed{
 		ID: uuid.New(), Type: "BankRowAdded", Data: []byte(`{}`), Meta: []byte(`{"schema":99}`),

@@ -37,7 +37,7 @@ func startRegistry(t *testing.T) *registry {
 		API: a, Views: &opsview.Jobs{DB: pool}, Queue: struct{ opshttp.Queue }{},
 		Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
 		Builds:   struct{ opshttp.Builds }{}, // the tests of real builds serve a whole system
-		Captured: map[string]opshttp.Captured{"mail": drawer{}.Captured},
+		Captured: map[string]opshttp.Captured{"mail": outboxFixture{}.Captured},
 	}
 	routes.Jobs()
 	routes.Projections()
