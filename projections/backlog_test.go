@@ -23,7 +23,7 @@ type backlog struct {
 
 func newBacklog(t *testing.T) *backlog {
 	b := &backlog{t: t, status: Status{Ready: true}, now: time.Unix(0, 0)}
-	b.Most = time.Second
+	b.MaxWait = time.Second
 	b.Statuses = func() map[string]Status { return map[string]Status{"books": b.status} }
 	return b
 }

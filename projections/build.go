@@ -448,7 +448,7 @@ func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) e
 	}
 	for d, err := range b.ahead(ctx, decoding, s.g.Position, limit, nil) {
 		if d.upTo > s.g.Position {
-			if err := applyFinding(ctx, s, s.conn, d); err != nil {
+			if err := applyIsolating(ctx, s, s.conn, d); err != nil {
 				return err
 			}
 			b.reportProgress(s.g)

@@ -321,7 +321,7 @@ func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 	}
 	d, decodeErr := f.d.decode(ctx, rest)
 	if d.upTo > f.h.place().position {
-		if err := applyFinding(ctx, f.h, f.conn, d); err != nil {
+		if err := applyIsolating(ctx, f.h, f.conn, d); err != nil {
 			return err
 		}
 	}

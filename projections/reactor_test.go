@@ -84,7 +84,7 @@ func TestFencedReactorHasNoEffect(t *testing.T) {
 		require.EqualValues(t, 1, r.exec(t, sql))
 		d := r.decoded(t, a.p)
 		require.ErrorIs(t, h.apply(t.Context(), d), ErrFenced, sql)
-		require.ErrorIs(t, applyFinding(t.Context(), h, conn, d), ErrFenced, sql)
+		require.ErrorIs(t, applyIsolating(t.Context(), h, conn, d), ErrFenced, sql)
 		require.ErrorIs(t, h.fenced(t.Context()), ErrFenced, sql)
 		require.NoError(t, conn.Close(t.Context()))
 	}

@@ -71,7 +71,7 @@ func TestFencedRunnerWritesNothing(t *testing.T) {
 		require.EqualValues(t, 1, r.exec(t, sql), name)
 		d := r.decoded(t, p)
 		require.ErrorIs(t, s.apply(t.Context(), d), ErrFenced, name)
-		require.ErrorIs(t, applyFinding(t.Context(), s, s.conn, d), ErrFenced, name)
+		require.ErrorIs(t, applyIsolating(t.Context(), s, s.conn, d), ErrFenced, name)
 		require.ErrorIs(t, s.fenced(t.Context()), ErrFenced, name)
 		var count int
 		require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from `+name+`_g1.seen`).Scan(&count))
@@ -87,7 +87,7 @@ func TestMissingTablesBlameNoEvent(t *testing.T) {
 	s := r.hold(t, p)
 	require.NoError(t, r.build(p).Run(t.Context()))
 	r.add(t, "a")
-	err := applyFinding(t.Context(), s, s.conn, r.decoded(t, p))
+	err := applyIsolating(t.Context(), s, s.conn, r.decoded(t, p))
 	require.ErrorIs(t, err, ErrFenced)
 	_, poisoned := errors.AsType[*poison](err)
 	require.False(t, poisoned)

@@ -143,7 +143,7 @@ func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	held := make(chan struct{}, 100)
 	var greeted atomic.Int32
 	jobs := r.jobs(Config{Workers: Workers{
-		Work(Policy{AtOnce: 2}, func(ctx context.Context, _ Job[hang]) error {
+		Work(Policy{MaxConcurrent: 2}, func(ctx context.Context, _ Job[hang]) error {
 			held <- struct{}{}
 			<-ctx.Done()
 			return ctx.Err()

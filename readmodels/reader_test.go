@@ -190,7 +190,7 @@ func TestAReadOfThePastWaitsForItAlone(t *testing.T) {
 	s := built(t, 2)
 	s.add(t, "new")
 	wait := &readmodels.At{Wait: forever}
-	n, err := count(t.Context(), s.reader, wait.Past(1))
+	n, err := count(t.Context(), s.reader, wait.AsKnownAt(1))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.False(t, wait.Stale())
@@ -198,13 +198,13 @@ func TestAReadOfThePastWaitsForItAlone(t *testing.T) {
 	require.True(t, read)
 	require.EqualValues(t, 2, position, "the request knows what its reads saw")
 	hasty := &readmodels.At{Wait: time.Millisecond}
-	_, err = count(t.Context(), s.reader, hasty.Past(3))
+	_, err = count(t.Context(), s.reader, hasty.AsKnownAt(3))
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
-	_, err = count(t.Context(), s.reader, hasty.Past(4))
+	_, err = count(t.Context(), s.reader, hasty.AsKnownAt(4))
 	require.ErrorIs(t, err, readmodels.ErrBeyondHead)
 	_, err = count(t.Context(), s.reader, hasty.After(3))
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
-	_, err = count(t.Context(), s.reader, hasty.Past(1).After(3))
+	_, err = count(t.Context(), s.reader, hasty.AsKnownAt(1).After(3))
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
 }
 
@@ -213,7 +213,7 @@ func TestAParkedProjectionIsStaleAtOnce(t *testing.T) {
 	for name, stop := range map[string]string{"parked": `error = 'cannot', error_position = 3`, "paused": `paused = true`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			staleAtOnce(t, stop)
+			staleImmediately(t, stop)
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestAProjectionThatIsNotOfThisLogIsStaleWhereverItStands(t *testing.T) {
 	require.True(t, f.Stale())
 }
 
-func staleAtOnce(t *testing.T, stop string) {
+func staleImmediately(t *testing.T, stop string) {
 	t.Helper()
 	s := built(t, 2)
 	s.exec(t, `update projection.generation set `+stop)

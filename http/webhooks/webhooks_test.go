@@ -246,7 +246,7 @@ func TestACallThatRestsIsReplayed(t *testing.T) {
 func TestCallThatNoLogTakesIsParkedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
-	r.failing("1", fmt.Errorf("store the message: %w", &eventstore.TooLarge{Most: 1_000_000}))
+	r.failing("1", fmt.Errorf("store the message: %w", &eventstore.TooLarge{Max: 1_000_000}))
 	r.work()
 	r.send("1 hello").Status(200)
 	require.Contains(t, *r.until("parked", 1)[0].Error, "at most 1000000 bytes are stored at once")

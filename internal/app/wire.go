@@ -104,7 +104,7 @@ func (s *System) ready(ctx context.Context) http.Readiness {
 	r := http.Readiness{Ready: true}
 	head, err := s.Store.Head(ctx)
 	if err != nil {
-		r.Ready, r.Why = false, append(r.Why, "reading the log failed"+PublicCause(err))
+		r.Ready, r.Reason = false, append(r.Reason, "reading the log failed"+PublicCause(err))
 	}
 	paused := s.paused(ctx)
 	for _, p := range AllProjections() {
@@ -115,7 +115,7 @@ func (s *System) ready(ctx context.Context) http.Readiness {
 			if cause := CauseOf(status); cause != "" {
 				why += ": " + cause
 			}
-			r.Ready, r.Why = false, append(r.Why, why)
+			r.Ready, r.Reason = false, append(r.Reason, why)
 		}
 		r.Projections = append(r.Projections, http.Projection{
 			Name: p.Name, Version: p.Version, Generation: status.Generation, State: state,

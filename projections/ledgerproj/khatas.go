@@ -28,7 +28,7 @@ var Khatas = projections.Define("khatas", 5, khatasDDL+projections.RowCountDDL("
 			e.StreamID(), e.Data.Pages, e.Data.Entries, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Failed]) {
-		b.Exec(`update khata set status = 'failed', error = $2, revision = $3 where id = $1`, e.StreamID(), e.Data.Why, e.Revision)
+		b.Exec(`update khata set status = 'failed', error = $2, revision = $3 where id = $1`, e.StreamID(), e.Data.Reason, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Submitted]) {
 		b.Exec(`update khata set first_row = $2, row_count = $3, revision = $4 where id = $1`, e.StreamID(), e.Data.First, e.Data.Rows,

@@ -142,7 +142,7 @@ func (s slowBroker) Publish(topic string, messages ...*message.Message) error {
 func TestSlowBrokerGetsFewMessagesAtATime(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
-	r.addAtOnce(200)
+	r.addMany(200)
 	r.run(func(c *feedreact.Config) { c.Broker = slowBroker{c.Broker} }).reached(200)
 	require.Equal(t, r.ids(0), r.forwarded(200))
 }

@@ -51,8 +51,8 @@ func (r *fixture) add(n, size int) {
 	}
 }
 
-// addAtOnce appends many events, a hundred per append.
-func (r *fixture) addAtOnce(n int) {
+// addMany appends many events, a hundred per append.
+func (r *fixture) addMany(n int) {
 	r.t.Helper()
 	for begun := 0; begun < n; begun += 100 {
 		events := make([]event.Proposed, min(100, n-begun))

@@ -108,8 +108,8 @@ func fiscalYear(day unit.Date) string {
 	return fmt.Sprintf("FY %d-%02d", y-1, y%100)
 }
 
-// closingsAtOnce is the number of closings in one query.
-const closingsAtOnce = 500
+// closingsBatch is the number of closings in one query.
+const closingsBatch = 500
 
 // Each calls take for each restatement, by account and day. It omits closing balances that have returned to their first value.
 func (r *Restated) Each(ctx context.Context, at *readmodels.At, views *ledgerview.Views, take func(Restatement) error) error {
@@ -120,7 +120,7 @@ func (r *Restated) Each(ctx context.Context, at *readmodels.At, views *ledgervie
 	for len(keys) > 0 {
 		workspace := r.moved[keys[0]].workspace
 		n := 1
-		for n < len(keys) && n < closingsAtOnce && r.moved[keys[n]].workspace == workspace {
+		for n < len(keys) && n < closingsBatch && r.moved[keys[n]].workspace == workspace {
 			n++
 		}
 		asked := make([]ledgerview.Closing, 0, 2*n)

@@ -168,7 +168,7 @@ func (v *Trails) Walk(f TrailFilter, after, upTo event.Position) *Walk {
 
 // Next returns the next changes, oldest first. It may return none although more follow. More is false at the end.
 func (w *Walk) Next(ctx context.Context, at *readmodels.At) (changes []Change, more bool, err error) {
-	at = at.Past(w.upTo)
+	at = at.AsKnownAt(w.upTo)
 	if len(w.pending) == 0 && w.at < w.upTo {
 		if w.pending, w.ahead, err = w.trails.events(ctx, at, w.filter, w.at, w.upTo); err != nil {
 			return nil, false, err

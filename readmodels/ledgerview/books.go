@@ -190,7 +190,7 @@ func (a As) reading(at *readmodels.At) *readmodels.At {
 	if a.KnownAt == nil {
 		return at
 	}
-	return at.Past(*a.KnownAt)
+	return at.AsKnownAt(*a.KnownAt)
 }
 
 // Accounts returns the workspace's accounts of a ledger with their balances. kind selects one type; nil: all.

@@ -140,9 +140,9 @@ func (v *Views) EnquiryHistory(ctx context.Context, at *readmodels.At, workspace
 		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.ordinal`, id, workspace)
 }
 
-// EnquiriesWithin counts the enquiries to a workspace's company in the hour after a time, without spam, up to most. The comparison of the
+// CountEnquiries counts the enquiries to a workspace's company in the hour after a time, without spam, up to most. The comparison of the
 // workspace prevents the use of its index: a plan for a small table would read all enquiries to the workspace.
-func (v *Views) EnquiriesWithin(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, hour time.Time, most int64) (int64,
+func (v *Views) CountEnquiries(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, hour time.Time, most int64) (int64,
 	error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "enquiries"), nil, pgx.RowTo[int64], `
 		select count(*) from (
