@@ -45,7 +45,7 @@ func (b *backlog) admits() error {
 	return b.Admit(ctx, "books")
 }
 
-// admit does what a write does before its append.
+// admit runs the check that a write runs before its append.
 func admit(t *testing.T, b *Backlog) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

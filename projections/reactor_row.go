@@ -244,7 +244,8 @@ func (a *reaction) wait(ctx context.Context, why error) error {
 		a.k.log.Info("reactor continues")
 	}
 	a.k.r.set(a.p, func(s *Status) { s.Error, s.Parked = text, false })
-	_, err := a.conn.Exec(ctx, `update reactor.checkpoint set wait_reason = nullif($3, '') where name = $1 and owner = $2`, a.p.Name, a.owner, text)
+	_, err := a.conn.Exec(ctx, `update reactor.checkpoint set wait_reason = nullif($3, '') where name = $1 and owner = $2`,
+		a.p.Name, a.owner, text)
 	return err
 }
 

@@ -13,9 +13,9 @@ import (
 	"bahi/domain/event"
 )
 
-// positionsChannel is the channel for notices between processes. "ask <projection> <position>" requests a position from the process that folds
-// the projection. "has <projection> <position>" is its reply to the requesting processes. A lost notice only costs time: processes fold
-// events without requests, and readers check the position themselves.
+// positionsChannel is the channel for notices between processes. "ask <projection> <position>" requests a position from the process that
+// folds the projection. "has <projection> <position>" is its reply to the requesting processes. A lost notice only costs time: processes
+// fold events without requests, and readers check the position themselves.
 const positionsChannel = "bahi_positions"
 
 // positionRequests are the requests between this process and others. The runner's mu guards it.

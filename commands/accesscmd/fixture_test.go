@@ -112,7 +112,8 @@ func (f *failingLog) Append(ctx context.Context, t eventstore.Transaction) (done
 	return done, err
 }
 
-func (f *failingLog) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+func (f *failingLog) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction,
+) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		if err := f.ask(ctx, &f.read, stream); err != nil {
 			yield(event.Stored{}, err)

@@ -49,7 +49,7 @@ func TestUndoLocksTheAttackerOut(t *testing.T) {
 	id, undo, in := n.taken(t, "asha@example.org", "eve@example.net")
 	reset := n.mail(t, credentials.Reset, id)
 	n.moved(t, id, "mallory@example.net")
-	theirs := n.undoing(t, id) // of the change from eve@, mailed to eve@
+	theirs := n.undoing(t, id) // token of the change from eve@, which Bahi mailed to eve@
 	at, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	require.NotZero(t, at)

@@ -47,7 +47,7 @@ var (
 	errCrash  = errors.New("the process is gone")
 )
 
-// rupees requests an entry of n rupees.
+// rupees returns a side with one entry of n rupees.
 func rupees(n int64) book.SideInput { return book.Entries([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
 
 // fixture is a database with tables of the books that follow the log.

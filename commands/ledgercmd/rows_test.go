@@ -48,7 +48,7 @@ func TestRowsPostedTogetherAreOneTransaction(t *testing.T) {
 	require.Equal(t, out.First+3, n.add(t, account, today), "its numbers follow one another")
 }
 
-// blind is books with unreadable tables.
+// blind is a view of the books whose tables cannot be read.
 type blind struct{ ledgercmd.Reads }
 
 func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, error) { return nil, errCrash }
@@ -125,7 +125,7 @@ func page(t *testing.T, one, other, maker int64, date unit.Date) []khata.Asked {
 	return rows
 }
 
-// uploads records an upload that was read.
+// uploads records an upload and its result.
 func (n *node) uploads(t *testing.T) int64 {
 	t.Helper()
 	out, err := commands.Create(t.Context(), n.Commands, as(t), khata.Kind, n.Commands.IDFromSeries("row", 1),

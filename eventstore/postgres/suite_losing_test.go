@@ -238,7 +238,8 @@ func (l *lossyNode) stored(t *testing.T, at eventstore.Appended) event.Stored {
 }
 
 // append retries, because one connection after another turns out to be cut.
-func (l *lossyNode) append(t *testing.T, stream string, expected eventstore.Expected, events ...event.Proposed) (eventstore.Appended, error) {
+func (l *lossyNode) append(t *testing.T, stream string, expected eventstore.Expected, events ...event.Proposed,
+) (eventstore.Appended, error) {
 	t.Helper()
 	return until(t, func() (eventstore.Appended, error) {
 		return l.Append(t.Context(), eventstore.To(stream, expected, events...))

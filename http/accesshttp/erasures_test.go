@@ -111,7 +111,7 @@ func TestEachNodeRemovesFilesOfUsersErasedElsewhere(t *testing.T) {
 	leave := func(o *apptest.Server) {
 		require.NoError(t, o.Sys.Blobs.Put(t.Context(), picture.Folder(id)+"orphan", "image/png", []byte("orphan")))
 		require.NoError(t, o.Sys.Mailer.Send(t.Context(), leftMail(id)))
-		require.GreaterOrEqual(t, len(left(o)), 3) // also the file with its type
+		require.GreaterOrEqual(t, len(left(o)), 3) // including the file with its type
 	}
 	leave(one)
 	leave(other)

@@ -215,7 +215,7 @@ func TestStreamErrorIsLoggedAndHidden(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(broken.logs.String(), "listen sends a string") }, wait, tick)
 }
 
-// failingAuth authenticates the operator. says returns the error of the n-th check.
+// failingAuth authenticates the operator. Its field says returns the error of the n-th check.
 type failingAuth struct {
 	checks atomic.Int32
 	says   func(n int32) error

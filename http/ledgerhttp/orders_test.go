@@ -36,7 +36,8 @@ type orderFixture struct {
 func openOrderFixture(t *testing.T) orderFixture {
 	t.Helper()
 	clerk := apptest.Clerk(t)
-	s := orderFixture{clerk: clerk, client: made(clerk, "/client", `{"name":"Meena Shah"}`), karigar: made(clerk, "/karigar", `{"name":"Imran"}`)}
+	s := orderFixture{clerk: clerk}
+	s.client, s.karigar = made(clerk, "/client", `{"name":"Meena Shah"}`), made(clerk, "/karigar", `{"name":"Imran"}`)
 	s.order = s.orders(s.client, "12")
 	return s
 }

@@ -426,7 +426,8 @@ func TestAnyPastReadsAsAReplayOfTheLogUpToThereWould(t *testing.T) {
 	o := apptest.Share(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		l := rapid.SampledFrom(ledger.All).Draw(rt, "ledger")
-		j := &pastFixture{t: rt, test: t, o: o, l: l, at: ledgerhttp.Served()[l.Name], space: uuid.New(), rows: map[int64]int64{}, first: o.Head()}
+		j := &pastFixture{t: rt, test: t, o: o, l: l, at: ledgerhttp.Served()[l.Name], space: uuid.New(), first: o.Head()}
+		j.rows = map[int64]int64{}
 		workspace := j.space.String()
 		j.clerk, j.auditor = o.Clerk(workspace), o.Auditor(workspace)
 		for _, name := range []string{"HDFC", "SBI"} {

@@ -93,8 +93,8 @@ type campaignSettings struct {
 	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time when it is created. Otherwise POST /api/campaigns/send sends it."`
 }
 
-// maxConcurrentCampaigns is the maximum number of campaigns sent concurrently. They mostly wait for their rate or their network, and each holds a
-// connection meanwhile. They may hold half of the connections at most; otherwise all of them could wait for a further connection for ever.
+// maxConcurrentCampaigns is the maximum number of concurrent campaigns. A campaign mostly waits for its rate or its network, and holds a
+// connection meanwhile. Campaigns may hold at most half of the connections: otherwise all could wait for a further connection for ever.
 const maxConcurrentCampaigns = 8
 
 // openCampaigns connects campaigns with messages, tables and jobs.

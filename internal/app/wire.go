@@ -86,7 +86,7 @@ func (s *System) capturedMails(ctx context.Context, skip, limit int) ([]opshttp.
 	messages := make([]opshttp.Message, 0, len(kept))
 	for _, k := range kept {
 		content, err := s.keptMails.Read(ctx, k.Name)
-		if errors.Is(err, mail.ErrNotKept) { // scrubbed in the meantime
+		if errors.Is(err, mail.ErrNotKept) { // an erasure removed it
 			continue
 		}
 		if err != nil {

@@ -455,7 +455,7 @@ func TestTheCloudsCodesHaveTheirMeaning(t *testing.T) {
 		424242: {network.Refused, "provider_refused"},
 	} {
 		n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(map[bool]int{true: 400, false: 500}[code%2 == 0]) // it says nothing
+			w.WriteHeader(map[bool]int{true: 400, false: 500}[code%2 == 0]) // without a reason
 			_, _ = fmt.Fprintf(w, `{"error":{"message":"m","code":%d}}`, code)
 		}))
 		_, err := n.Send(t.Context(), dialects["cloud"].account, network.Message{To: phone, Text: "Hello"})

@@ -38,8 +38,8 @@ func (p Proof) Configured() bool {
 	return p.Token != "" || p.HMACSecret != "" || len(p.Addresses) > 0
 }
 
-// Check returns [ErrUnverified] unless the call has every configured proof. It compares in constant time, and refuses every call if no proof
-// is configured.
+// Check returns [ErrUnverified] unless the call has every configured proof. It compares in constant time. Without a
+// configured proof it refuses every call.
 func (p Proof) Check(r *http.Request, from netip.Addr, body []byte) error {
 	ok := p.Configured()
 	if p.Token != "" {

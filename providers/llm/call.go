@@ -30,7 +30,7 @@ func (c *Client) post(ctx context.Context, path string, asked any) ([]byte, erro
 	return body, err
 }
 
-// said matches the codes of a server's response that may be reported.
+// said matches error codes of servers that Bahi may report.
 var said = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
 
 // failure returns the error of a call. It drops HTTP's error, which may quote the address or the key. Status 0 means that there was no

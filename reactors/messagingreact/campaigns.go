@@ -93,8 +93,8 @@ const (
 	// slot is the interval at which the sweep adds a job for an active campaign. The job ends at once if another one sends the campaign.
 	slot = 15 * time.Second
 
-	// slice is the maximum time for which a job sends. Then other campaigns of the channel may send, and all campaigns if more than MaxConcurrent are
-	// active.
+	// slice is the maximum time for which a job sends. Then other campaigns of the channel may send, and all campaigns if more than
+	// MaxConcurrent are active.
 	slice      = 45 * time.Second
 	sliceAtEnd = 3 * time.Minute // a job that does not end is lost
 )

@@ -60,7 +60,7 @@ func (n *counted) Templates(ctx context.Context, a network.Account) ([]network.T
 	return all, err
 }
 
-// says changes the health that the network reports for the channel.
+// says sets the channel health that the network reports.
 func (n *counted) says(h network.Health, failed error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

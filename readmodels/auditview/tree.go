@@ -42,7 +42,8 @@ func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 // It reads both in one snapshot.
 func (t *Tree) Entries(ctx context.Context, after event.Position) (size uint64, entries map[string]tlog.Compact, err error) {
 	entries = map[string]tlog.Compact{}
-	_, err = readmodels.Rows(ctx, t.Reader.From(new(readmodels.At).AsKnownAt(0), "audit"), func(row pgx.CollectableRow) (none struct{}, err error) {
+	at := new(readmodels.At).AsKnownAt(0)
+	_, err = readmodels.Rows(ctx, t.Reader.From(at, "audit"), func(row pgx.CollectableRow) (none struct{}, err error) {
 		var total int64
 		var name *string
 		var leaves *int64

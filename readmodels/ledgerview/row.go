@@ -229,7 +229,8 @@ func (v *Views) SidesBefore(ctx context.Context, at *readmodels.At, of AccountKe
 		) s on true
 		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+then.account+` group by a.id`,
 		pgx.NamedArgs{"known": int64(known), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "day": int64(day)}
-	return readmodels.Row(ctx, v.Reader.From(at.AsKnownAt(known), "books"), of.Ledger.NoAccount, func(row pgx.CollectableRow) (s Sides, err error) {
+	at = at.AsKnownAt(known)
+	return readmodels.Row(ctx, v.Reader.From(at, "books"), of.Ledger.NoAccount, func(row pgx.CollectableRow) (s Sides, err error) {
 		err = row.Scan(&s.In.Cash, &s.In.Fine, &s.Out.Cash, &s.Out.Fine)
 		return s, err
 	}, sql, args)

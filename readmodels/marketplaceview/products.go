@@ -115,7 +115,8 @@ func (v *Views) Products(ctx context.Context, at *readmodels.At, page readmodels
 	args["before"], args["limit"], args["skip"] = (start.Bucket+1)<<bucketBits, page.Size, skip-start.Before
 	rows, err = readmodels.Rows(ctx, v.Reader.From(at, "products"), productOf,
 		`select `+productColumns+` from products.product r where `+where+
-			` and r.ordinal <= (select r.ordinal from products.product r where `+where+` and r.ordinal < @before order by r.ordinal desc limit 1 offset @skip)
+			` and r.ordinal <= (select r.ordinal from products.product r where `+where+` and r.ordinal < @before
+				order by r.ordinal desc limit 1 offset @skip)
 		order by r.ordinal desc limit @limit`, args)
 	return rows, start.Total, err
 }
