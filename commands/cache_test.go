@@ -206,25 +206,25 @@ func TestACommandThatHasReadALostEventDecidesAgain(t *testing.T) {
 	require.Equal(t, "sees new", l.State.Name)
 }
 
-// losingVault uses the version of the keys that is in memory, although the database may have lost it.
-type losingVault struct {
+// lossyVault uses the version of the keys that is in memory, although the database may have lost it.
+type lossyVault struct {
 	sum
 
 	stored, known *atomic.Int64
 }
 
-func (v losingVault) HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error) {
+func (v lossyVault) HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error) {
 	return v.sum.HMAC(ctx, fmt.Sprint(name, v.known.Load()), parts...)
 }
 
-func (v losingVault) ForgetNamed() { v.known.Store(v.stored.Load()) }
+func (v lossyVault) ForgetNamed() { v.known.Store(v.stored.Load()) }
 
 func TestARequestHasOneEffectAfterTheKeyOfItsHashIsLost(t *testing.T) {
 	t.Parallel()
 	log, stored := interleavetest.NewLog(), new(atomic.Int64)
 	all := []*node{idle(log), idle(log)}
 	for _, n := range all {
-		n.vault = losingVault{stored: stored, known: new(atomic.Int64)}
+		n.vault = lossyVault{stored: stored, known: new(atomic.Int64)}
 		n.follow(t)
 	}
 	all[0].make(t, "1", "x")

@@ -88,8 +88,8 @@ func (sum) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error)
 	return h.Sum(nil), nil
 }
 
-// faulty is a log whose operations a test makes fail, at one node.
-type faulty struct {
+// failingLog is a log whose operations a test makes fail, at one node.
+type failingLog struct {
 	*interleavetest.Node
 
 	mu sync.Mutex
@@ -101,13 +101,13 @@ type faulty struct {
 	broken int
 }
 
-func (f *faulty) set(do func()) {
+func (f *failingLog) set(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	do()
 }
 
-func (f *faulty) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+func (f *failingLog) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	f.mu.Lock()
 	before, after := f.before, f.after
 	f.mu.Unlock()
@@ -132,7 +132,7 @@ func (f *faulty) Append(ctx context.Context, t eventstore.Transaction) (eventsto
 	return done, err
 }
 
-func (f *faulty) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+func (f *failingLog) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
 		for batch, err := range f.Node.Subscribe(ctx, after) {
 			f.mu.Lock()
@@ -156,7 +156,7 @@ func (f *faulty) Subscribe(ctx context.Context, after event.Position) iter.Seq2[
 type node struct {
 	*Handler
 
-	store *faulty
+	store *failingLog
 	clock *clock
 }
 
@@ -179,7 +179,7 @@ func (c *clock) advance(by time.Duration) {
 
 // idle is a node that does not follow the log yet.
 func idle(log *interleavetest.Log) *node {
-	n := &node{store: &faulty{Node: interleavetest.NewNode(log)}, clock: &clock{now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}}
+	n := &node{store: &failingLog{Node: interleavetest.NewNode(log)}, clock: &clock{now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}}
 	n.Handler = New(n.store, sum{}, n.clock.Now)
 	return n
 }

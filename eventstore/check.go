@@ -22,12 +22,12 @@ const (
 
 // TooLarge is the [ErrBadEvent] of an append or an event that exceeds a limit in bytes.
 type TooLarge struct {
-	Most int64 // maximum size of an event or an append; a server's own limit may be lower
+	Max int64 // maximum size of an event or an append; a server's own limit may be lower
 }
 
 // Error implements error.
 func (e *TooLarge) Error() string {
-	return fmt.Sprintf("%v: at most %d bytes are stored at once", ErrBadEvent, e.Most)
+	return fmt.Sprintf("%v: at most %d bytes are stored at once", ErrBadEvent, e.Max)
 }
 
 // Unwrap returns [ErrBadEvent].

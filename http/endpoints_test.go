@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite openapi.json")
 type listed struct {
 	method, path string
 	who          string // public, required, decision; or area:level
-	proven       bool   // by a proof of its own, in place of a credential
+	proven       bool   // a signature or token in the request replaces the credential
 	status       int
 	limit        string // such as auth_20_per_min, or -
 	built        string // yes, or alias

@@ -21,7 +21,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-func (s shop) aBodyWithUnknownFieldsOrOfAnySizeIsRefused(t *testing.T, requests map[string]request) {
+func (s fixture) aBodyWithUnknownFieldsOrOfAnySizeIsRefused(t *testing.T, requests map[string]request) {
 	t.Helper()
 	before, refused := s.Head(), asked{}
 	for _, op := range s.ops {
@@ -48,7 +48,7 @@ var strictElsewhere = []string{"rebuild-projection", "reopen-period", "skip-even
 
 func TestABodyWithUnknownFieldsIsTakenOutsideTheLedger(t *testing.T) {
 	t.Parallel()
-	s := startShop(t)
+	s := startFixture(t)
 	var strict []string
 	for _, op := range s.ops {
 		switch {
@@ -71,7 +71,7 @@ func TestABodyWithUnknownFieldsIsTakenOutsideTheLedger(t *testing.T) {
 	require.Equal(t, strictElsewhere, strict)
 }
 
-func (s shop) aFileAboveTheLimitIsRefused(t *testing.T, requests map[string]request) {
+func (s fixture) aFileAboveTheLimitIsRefused(t *testing.T, requests map[string]request) {
 	t.Helper()
 	before, refused := s.Head(), asked{}
 	for _, op := range s.ops {
@@ -93,7 +93,7 @@ var ofTheFirstTime = []string{"create-api-key", "create-bot-webhook", "update-me
 
 func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
 	t.Parallel()
-	s := startShop(t)
+	s := startFixture(t)
 	for _, op := range s.ops {
 		if !writes(op) || op.NoKey || s.samples[op.ID].Refused != 0 {
 			continue
@@ -126,7 +126,7 @@ func unlike(value any) any {
 
 func TestEveryFaultOfABodyIsNamedWhateverItsKind(t *testing.T) {
 	t.Parallel()
-	s := startShop(t)
+	s := startFixture(t)
 	pairs := map[string]int{}
 	for _, op := range s.ops {
 		if !strings.HasPrefix(string(s.samples[op.ID].Body), "{") || op.Operator || op.Untried || !writes(op) {
@@ -217,7 +217,7 @@ func oddly(value any, f func(any)) {
 
 func TestNoValueOfAFieldStopsWhatFollowsTheLog(t *testing.T) {
 	t.Parallel()
-	s := startShop(t)
+	s := startFixture(t)
 	document := readDocument(t)
 	for _, op := range s.ops {
 		if !strings.HasPrefix(string(s.samples[op.ID].Body), "{") || op.Operator {

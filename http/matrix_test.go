@@ -53,7 +53,7 @@ var ofNoRevision = []string{"import-messaging-contacts", "import-products", "req
 func every(api.Op) bool { return true }
 
 // again signs the owner in once more before an operation that may end the session.
-func (s *shop) again(op api.Op) {
+func (s *fixture) again(op api.Op) {
 	if slices.Contains(ofTheCallers, op.ID) {
 		s.asha.Client = s.Bearer(s.SignIn("asha@example.com", apptest.GoodPassword).Access)
 	}
@@ -65,7 +65,7 @@ func faulty(op api.Op) int { return cmp.Or(op.FieldErrorStatus, http.StatusUnpro
 func writes(op api.Op) bool { return op.Method != http.MethodGet }
 
 // read sends a request. If no checkpoint covers the requested events yet, it waits for one and sends the request again.
-func (s shop) read(r request, c *apitest.Client) *apitest.Answer {
+func (s fixture) read(r request, c *apitest.Client) *apitest.Answer {
 	a := r.ask(c)
 	if a.Response.StatusCode == http.StatusServiceUnavailable && strings.Contains(a.Text, "is signed within a second or two") {
 		s.Signed()
@@ -76,7 +76,7 @@ func (s shop) read(r request, c *apitest.Client) *apitest.Answer {
 
 func TestEverySampleIsTaken(t *testing.T) {
 	t.Parallel()
-	s, recorded := startShop(t), examples{}
+	s, recorded := startFixture(t), examples{}
 	for _, op := range s.ops {
 		sample := s.samples[op.ID]
 		if sample.Endless {
@@ -92,7 +92,7 @@ func TestEverySampleIsTaken(t *testing.T) {
 		require.Contains(t, []int{want, 200}, a.Response.StatusCode, "%s: %s", op.ID, a.Text)
 		recorded.note(op, r, a)
 	}
-	scenes{s.things(), recorded}.play(t)
+	scenarios{s.things(), recorded}.play(t)
 	recorded.verify(t)
 }
 
@@ -105,7 +105,7 @@ func (k asked) note(a *apitest.Answer) *apitest.Answer {
 }
 
 // wrote returns the types of the events behind a position that these requests wrote.
-func (k asked) wrote(t *testing.T, s shop, after int64) (types []string) {
+func (k asked) wrote(t *testing.T, s fixture, after int64) (types []string) {
 	t.Helper()
 	for e := range s.Events(after) {
 		var meta event.Meta
@@ -131,7 +131,7 @@ func listedAnswers(t *testing.T) map[string][]string {
 
 func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 	t.Parallel()
-	s := startShop(t)
+	s := startFixture(t)
 	var open []string
 	for _, op := range s.ops {
 		if op.Public {
@@ -175,7 +175,7 @@ func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 // effects, so they are last.
 func TestWhatEveryOperationRefuses(t *testing.T) {
 	t.Parallel()
-	s := startShop(t)
+	s := startFixture(t)
 	requests := s.things().requests(t, every)
 	s.anotherWorkspaceIsNotThere(t, requests)
 	s.aKeyWithoutTheAreaOpensNothing(t, requests)
@@ -186,7 +186,7 @@ func TestWhatEveryOperationRefuses(t *testing.T) {
 	s.aWriteThatNamesAnotherRevisionIsRefused(t, requests)
 }
 
-func (s shop) anotherWorkspaceIsNotThere(t *testing.T, requests map[string]request) {
+func (s fixture) anotherWorkspaceIsNotThere(t *testing.T, requests map[string]request) {
 	t.Helper()
 	ravi := s.Person("ravi@example.com")
 	key := s.Bearer(s.Key(ravi.Workspace, `{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}`).Key)
@@ -222,7 +222,7 @@ func (s shop) anotherWorkspaceIsNotThere(t *testing.T, requests map[string]reque
 
 func TestWhoMayReadMayNotWrite(t *testing.T) {
 	t.Parallel()
-	s := startShop(t)
+	s := startFixture(t)
 	ravi := s.Person("ravi@example.com")
 	const read = `{"ledger":"read","messaging":"read","marketplace":"read","audit":"read"}`
 	s.asha.Join(s.Server, ravi, read)
@@ -263,7 +263,7 @@ func TestWhoMayReadMayNotWrite(t *testing.T) {
 	}
 }
 
-func (s shop) aKeyWithoutTheAreaOpensNothing(t *testing.T, requests map[string]request) {
+func (s fixture) aKeyWithoutTheAreaOpensNothing(t *testing.T, requests map[string]request) {
 	t.Helper()
 	areas := []string{"ledger", "messaging", "marketplace", "audit"}
 	keys := map[string]*apitest.Client{} // by permission
@@ -296,7 +296,7 @@ func (s shop) aKeyWithoutTheAreaOpensNothing(t *testing.T, requests map[string]r
 	}
 }
 
-func (s shop) aWriteThatNamesAnotherRevisionIsRefused(t *testing.T, requests map[string]request) {
+func (s fixture) aWriteThatNamesAnotherRevisionIsRefused(t *testing.T, requests map[string]request) {
 	t.Helper()
 	var found []string
 	for _, op := range s.ops {
@@ -316,7 +316,7 @@ func (s shop) aWriteThatNamesAnotherRevisionIsRefused(t *testing.T, requests map
 	require.Equal(t, ofNoRevision, found)
 }
 
-func (s shop) aDryRunChangesNothing(t *testing.T, requests map[string]request) {
+func (s fixture) aDryRunChangesNothing(t *testing.T, requests map[string]request) {
 	t.Helper()
 	before, dry := s.Head(), asked{}
 	for _, op := range s.ops {
@@ -334,7 +334,7 @@ func (s shop) aDryRunChangesNothing(t *testing.T, requests map[string]request) {
 	require.Empty(t, dry.wrote(t, s, before))
 }
 
-func (s shop) aBodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T, requests map[string]request) {
+func (s fixture) aBodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T, requests map[string]request) {
 	t.Helper()
 	before, refused := s.Head(), asked{}
 	for _, op := range s.ops {
@@ -372,7 +372,7 @@ func TestEachLimitCountsItsOperations(t *testing.T) {
 	with := apptest.Settings(t, apptest.Database(t))
 	o := apptest.StartAs(t, with)
 	asha := o.Person("asha@example.com")
-	s := shop{o, asha, o.Api(apptest.OperatorKey).Operations(), samples(t)}
+	s := fixture{o, asha, o.Api(apptest.OperatorKey).Operations(), samples(t)}
 	requests := s.things().requests(t, every) // while no other node mails
 	limited := with
 	limited.Data = t.TempDir()

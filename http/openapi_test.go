@@ -90,11 +90,13 @@ func documentForm(o api.Op) *huma.RequestBody {
 func documentEvents(kinds map[string]any, schemas huma.Registry) huma.Response {
 	list := make([]*huma.Schema, 0, len(kinds))
 	for name, data := range kinds {
+		content := *schemas.Schema(reflect.TypeOf(data), true, "")
+		content.Description = "Data of the event"
 		list = append(list, &huma.Schema{
 			Type: huma.TypeObject, Title: name, Required: []string{"event", "data"},
 			Properties: map[string]*huma.Schema{
 				"event": {Type: huma.TypeString, Enum: []any{name}, Description: "Name of the event"},
-				"data":  schemas.Schema(reflect.TypeOf(data), true, ""),
+				"data":  &content,
 				"id":    {Type: huma.TypeString, Description: "Send it as Last-Event-ID to resume the stream"},
 			},
 		})
@@ -192,7 +194,10 @@ func documentAnswers(o api.Op, h *huma.Operation) {
 		statuses = append(statuses, http.StatusBadRequest, http.StatusUnprocessableEntity)
 	}
 	if write(o) {
-		statuses = append(statuses, http.StatusConflict, http.StatusPreconditionFailed)
+		statuses = append(statuses, http.StatusPreconditionFailed)
+		if !o.Refusals { // a webhook call is stored whatever the state of its records
+			statuses = append(statuses, http.StatusConflict)
+		}
 	}
 	if h.RequestBody != nil {
 		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
@@ -293,7 +298,7 @@ func nullable(document []byte, registry huma.Registry) ([]byte, error) {
 			nullPointers(t, properties)
 		}
 	}
-	nullEnums(all)
+	narrowNulls(all)
 	addFieldExamples(all, schemas)
 	if err := addSharedExamples(schemas); err != nil {
 		return nil, err
@@ -353,7 +358,10 @@ func nullPointers(t reflect.Type, properties map[string]any) {
 			nullPointers(f.Type, properties)
 		case !there || f.Type.Kind() != reflect.Pointer || strings.Contains(options, "omit"):
 		case property["$ref"] != nil:
-			properties[name] = map[string]any{"anyOf": []any{property, map[string]any{"type": "null"}}}
+			properties[name] = map[string]any{
+				"anyOf":       []any{map[string]any{"$ref": property["$ref"]}, map[string]any{"type": "null"}},
+				"description": property["description"],
+			}
 		default:
 			if kind, plain := property["type"].(string); plain {
 				property["type"] = []any{kind, "null"}
@@ -362,21 +370,25 @@ func nullPointers(t reflect.Type, properties map[string]any) {
 	}
 }
 
-// nullEnums adds null to the enums of values that may be null.
-func nullEnums(value any) {
+// narrowNulls adds null to the enums of values that may be null, and removes null from the types of lists. A PATCH accepts null for some
+// lists, but [] has the same effect.
+func narrowNulls(value any) {
 	switch v := value.(type) {
 	case []any:
 		for _, one := range v {
-			nullEnums(one)
+			narrowNulls(one)
 		}
 	case map[string]any:
 		kinds, _ := v["type"].([]any)
+		if slices.Contains(kinds, any("array")) {
+			v["type"] = "array"
+		}
 		if values, is := v["enum"].([]any); is && slices.Contains(kinds, any("null")) && !slices.Contains(values, nil) {
 			v["enum"] = append(values, nil)
 		}
 		for name, one := range v {
 			if name != "example" && name != "examples" {
-				nullEnums(one)
+				narrowNulls(one)
 			}
 		}
 	}

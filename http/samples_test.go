@@ -75,8 +75,8 @@ func TestEveryOperationHasASample(t *testing.T) {
 	require.Empty(t, all, "there are no such operations")
 }
 
-// shop is a workspace, its owner, and every operation.
-type shop struct {
+// fixture is a workspace, its owner, and every operation.
+type fixture struct {
 	*apptest.Server
 
 	asha    apptest.Person // its owner
@@ -84,14 +84,14 @@ type shop struct {
 	samples map[string]sample
 }
 
-func startShop(t *testing.T) shop {
+func startFixture(t *testing.T) fixture {
 	t.Helper()
 	o := apptest.Start(t)
-	return shop{o, o.Person("asha@example.com"), o.Api(apptest.OperatorKey).Operations(), samples(t)}
+	return fixture{o, o.Person("asha@example.com"), o.Api(apptest.OperatorKey).Operations(), samples(t)}
 }
 
 // may returns a client that may request an operation.
-func (s shop) may(op api.Op) *apitest.Client {
+func (s fixture) may(op api.Op) *apitest.Client {
 	switch {
 	case op.Operator && op.DryRun: // it acts in a workspace
 		return s.Operator().With("Bahi-Workspace", s.asha.Workspace)
@@ -106,12 +106,12 @@ func (s shop) may(op api.Op) *apitest.Client {
 
 // things has values by name. A value is created when a sample names it.
 type things struct {
-	shop
+	fixture
 
 	values map[string]string // as JSON
 }
 
-func (s shop) things() *things {
+func (s fixture) things() *things {
 	quoted := func(text string) string { return `"` + text + `"` }
 	return &things{s, map[string]string{"workspace_id": quoted(s.asha.Workspace), "name": quoted("books"), "job_id": "1",
 		"side": quoted("in"), "template_format": quoted("csv")}}

@@ -41,7 +41,7 @@ const (
 // marked stale (DESIGN.md, hard case 9).
 type Readiness struct {
 	Ready       bool           `json:"ready"`
-	Why         []string       `json:"why,omitempty"` // reasons for not being ready
+	Reason      []string       `json:"why,omitempty"` // reasons for not being ready
 	Head        event.Position `json:"head"`
 	Projections []Projection   `json:"projections"`
 	Feed        *Feed          `json:"feed,omitempty"`

@@ -54,7 +54,7 @@ func TestTheProcessSaysHowItIs(t *testing.T) {
 
 func TestAProcessThatIsNotReadySaysWhy(t *testing.T) {
 	t.Parallel()
-	url, _, _ := start(t, time.Second, http.Readiness{Why: []string{"books has not caught up"}}, func(context.Context) {})
+	url, _, _ := start(t, time.Second, http.Readiness{Reason: []string{"books has not caught up"}}, func(context.Context) {})
 	a := apitest.New(t, url, "").GET("/readyz").Status(503).Body(`{"ready":false,"why":["books has not caught up"],"head":0,"projections":[]}`)
 	require.Equal(t, "1", a.Header("Retry-After"))
 }

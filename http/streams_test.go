@@ -19,7 +19,7 @@ func TestStreamsOfEvents(t *testing.T) {
 	with.Outside.Recheck, with.Outside.Streams = 10*time.Millisecond, 3
 	o := apptest.StartAs(t, with)
 	t.Run("a stream ends with the right to it", func(t *testing.T) { endsWithTheRight(t, o) })
-	t.Run("a caller has few streams at once", func(t *testing.T) { areFewAtOnce(t, o) })
+	t.Run("a caller has few streams at once", func(t *testing.T) { areLimited(t, o) })
 }
 
 func endsWithTheRight(t *testing.T, o *apptest.Server) {
@@ -64,7 +64,7 @@ func endsWithTheRight(t *testing.T, o *apptest.Server) {
 	require.Equal(t, []string{"event", fmt.Sprintf("bank-%d", account)}, []string{name, e.Stream})
 }
 
-func areFewAtOnce(t *testing.T, o *apptest.Server) {
+func areLimited(t *testing.T, o *apptest.Server) {
 	t.Helper()
 	key, other := o.Key(apptest.Home, `{"audit":"read"}`).Key, o.Key(apptest.Home, `{"audit":"read"}`).Key
 	first := listening(o, key)

@@ -2,7 +2,7 @@
 --
 -- Positions are assigned under the log's lock, an advisory lock that every append holds until it commits. Appends that know the newest
 -- event share the lock, and the primary key accepts one of them. So positions have no gaps, and commit order is position order: a
--- reader at position N has seen everything up to N.
+-- reader at position N has seen all events up to N.
 
 create schema log;
 
@@ -31,7 +31,7 @@ create table log.event (
 
 create unique index event_stream_revision_idx on log.event (stream, revision);
 
--- A repeated append with an exact revision is found by the revision. Only other appends are looked up by id.
+-- The revision identifies a retry of an append with an exact revision. Other retries are looked up by event id.
 create unique index event_stream_id_idx on log.event (stream, id) where open_ended;
 
 -- The position of the newest event, 0 in an empty log.

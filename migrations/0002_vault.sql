@@ -1,5 +1,5 @@
 -- The vault: the keys of all encrypted values, each wrapped by the master key, which is
--- not in the database. Neither the vault nor the log must be lost: package eventstore/vault.
+-- not in the database. A loss of the vault or of the log is permanent: package eventstore/vault.
 
 create schema vault;
 

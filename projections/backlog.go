@@ -45,7 +45,7 @@ type Backlog struct {
 	Store    eventstore.Store
 	Statuses func() map[string]Status
 	Now      func() time.Time
-	Most     time.Duration // 0: 5 seconds
+	MaxWait  time.Duration // 0: 5 seconds
 
 	mu       sync.Mutex
 	asked    bool // there was a write since the last measurement
@@ -101,7 +101,7 @@ func (b *Backlog) wasAsked() bool {
 
 // measure records the log's head with its time, and reports whether events wait for a projection.
 func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
-	most := b.Most
+	most := b.MaxWait
 	most = cmp.Or(most, maxBacklog)
 	if n := len(b.marks); n == 0 || b.marks[n-1].position < head {
 		b.marks = append(b.marks, mark{head, now})

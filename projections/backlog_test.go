@@ -23,7 +23,7 @@ type backlog struct {
 
 func newBacklog(t *testing.T) *backlog {
 	b := &backlog{t: t, status: Status{Ready: true}, now: time.Unix(0, 0)}
-	b.Most = time.Second
+	b.MaxWait = time.Second
 	b.Statuses = func() map[string]Status { return map[string]Status{"books": b.status} }
 	return b
 }
@@ -45,7 +45,7 @@ func (b *backlog) admits() error {
 	return b.Admit(ctx, "books")
 }
 
-// admit does what a write does before its append.
+// admit runs the check that a write runs before its append.
 func admit(t *testing.T, b *Backlog) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -66,7 +66,7 @@ func (s *asked) Head(ctx context.Context) (event.Position, error) {
 
 func TestBacklogAsksNothingOfTheLogWithoutWrites(t *testing.T) {
 	t.Parallel()
-	store := &asked{Store: newRig(t).store}
+	store := &asked{Store: newFixture(t).store}
 	b := &Backlog{Store: store, Statuses: func() map[string]Status { return nil }, Now: time.Now}
 	ctx, stop := context.WithCancel(t.Context())
 	measured := make(chan error, 1)

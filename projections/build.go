@@ -333,7 +333,7 @@ func (b Build) makeTables(ctx context.Context, s *session) error {
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, `insert into projection.partition (name, generation, nth) select $1, $2, generate_series(0, $3 - 1)`,
+		_, err = tx.Exec(ctx, `insert into projection.partition (name, generation, ordinal) select $1, $2, generate_series(0, $3 - 1)`,
 			s.g.Name, s.g.Generation, s.g.Partitions)
 		if err != nil {
 			return err
@@ -465,7 +465,7 @@ func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) e
 	}
 	for d, err := range b.ahead(ctx, decoding, s.g.Position, limit, nil) {
 		if d.upTo > s.g.Position {
-			if err := applyFinding(ctx, s, s.conn, d); err != nil {
+			if err := applyIsolating(ctx, s, s.conn, d); err != nil {
 				return err
 			}
 			b.reportProgress(s.g)

@@ -22,7 +22,7 @@ import (
 
 func TestRebuildUnderLoadReplacesTheLiveGeneration(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	remarks := newRemarks()
 	r.log = slog.New(remarks)
 	p := seen("seen", nil)
@@ -70,7 +70,7 @@ func TestRebuildUnderLoadReplacesTheLiveGeneration(t *testing.T) {
 // No process folds the log when the new generation becomes live: the new tables end at the old ones' position.
 func TestANewGenerationIsLiveWhereTheOldOneStopped(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	run := r.run(t, p)
 	r.add(t, "a")
@@ -108,7 +108,7 @@ func (a *atHead) Head(ctx context.Context) (event.Position, error) {
 // while the table fills.
 func TestATableThatIsNotEmptyHasItsStatistics(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(t, numberedNames(0, 50)...)
 	p := Define("seen", 1, seenDDL+"create table empty (id int);", On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 		b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Data.Name)
@@ -131,7 +131,7 @@ func TestFailedBuildKeepsTheLiveGenerationAndSaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			var cured atomic.Bool
 			cured.Store(true)
 			p := seen("seen", poisoned(&cured))
@@ -280,7 +280,7 @@ func TestProjectionFoldsATypeOnce(t *testing.T) {
 
 func TestFoldsOfABatchKeepTheirOrder(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := Define("seen", 1, seenDDL,
 		On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 			b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Data.Name)
@@ -312,7 +312,7 @@ func TestFoldsOfABatchKeepTheirOrder(t *testing.T) {
 
 func TestABuildNotesWhatItTookBehindItsFill(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	old := named(1, same)
 	r.add(t, "Ant", "Bee")
 	require.NoError(t, r.build(old).Run(t.Context()))
@@ -338,7 +338,7 @@ func TestABuildNotesWhatItTookBehindItsFill(t *testing.T) {
 // One connection follows, one builds, one fills. On a slow machine one more checks for orders.
 func TestFirstBuildHasFourConnectionsAtMost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "a", "b")
 	var mu sync.Mutex
@@ -380,7 +380,7 @@ func (c *counted) Close() error {
 
 func TestBuildRecordsItsPositionWithoutEventsToFold(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "a")
 	for range 40 {
@@ -405,7 +405,7 @@ func TestBuildRecordsItsPositionWithoutEventsToFold(t *testing.T) {
 
 func TestBuildReportsLostParts(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(t, "a")
 	p := seen("seen", nil)
 	build := r.build(p)
@@ -417,7 +417,7 @@ func TestBuildReportsLostParts(t *testing.T) {
 
 func TestExaminationBesideWritersHasIndexes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, numberedNames(0, 100)...)
 	run := r.run(t, p)

@@ -21,7 +21,7 @@ import (
 // A copied value equals the one that Postgres parses from text.
 func TestCopyTakesAnyValue(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.exec(t, `create table public.copied (nth bigint, small smallint, whole integer, big bigint, yes boolean, none text, text text,
 		day date, at timestamptz, cash numeric(38,2), fine numeric(38,3), any_scale numeric)`)
 	type row struct {
@@ -83,7 +83,7 @@ func TestCopyTakesAnyValue(t *testing.T) {
 }
 
 // postgresDate formats a date as Postgres does, with five digits after the year 9999.
-func postgresDate(t *testing.T, r *rig, d unit.Date) (text string) {
+func postgresDate(t *testing.T, r *fixture, d unit.Date) (text string) {
 	t.Helper()
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select (date '1970-01-01' + $1::int)::text`, int32(d)).Scan(&text))
 	return text
@@ -91,7 +91,7 @@ func postgresDate(t *testing.T, r *rig, d unit.Date) (text string) {
 
 func TestCopyEncodesRowsInChunks(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.exec(t, `create table public.copied (n bigint, text text)`)
 	long := strings.Repeat("₹", copyChunk) // each takes more than a chunk
 	for n, text := range map[int]string{0: "none", 1: "one", 5: long, 100_000: "short"} {
@@ -109,7 +109,7 @@ func TestCopyEncodesRowsInChunks(t *testing.T) {
 // A name that begins with a dash deletes the last row. A name that begins with a plus renames all rows.
 func TestRowsAreCountedAsTheyChange(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	tallied := Define("names", 1, `create table name (position bigint primary key, name text, long boolean not null, gone boolean not null);`+
 		"\n-- after fill\n"+
 		RowCountDDL("name", "not gone", "name?", "long"),

@@ -141,7 +141,7 @@ type part struct {
 
 // openParts connects the parts and returns them with their positions.
 func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
-	rows, _ := s.conn.Query(ctx, `select position, event_id from projection.partition where name = $1 and generation = $2 order by nth`,
+	rows, _ := s.conn.Query(ctx, `select position, event_id from projection.partition where name = $1 and generation = $2 order by ordinal`,
 		s.g.Name, s.g.Generation)
 	type place struct {
 		Position event.Position
@@ -164,7 +164,7 @@ func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
 			return parts, err
 		}
 		parts = append(parts, &part{
-			Part: Part{Nth: nth, Of: len(places)}, p: b.Projection, g: s.g, owner: s.owner, conn: conn,
+			Part: Part{Ordinal: nth, Of: len(places)}, p: b.Projection, g: s.g, owner: s.owner, conn: conn,
 			in: make(chan decoded), begun: at.Position, stored: at.Position, at: at.Position, id: at.EventID,
 		})
 		if err := useSchema(ctx, conn, s.g.schema()); err != nil {
@@ -227,9 +227,9 @@ func (p *part) apply(ctx context.Context, d decoded) error {
 		}
 		done, err := tx.Exec(ctx, `
 			update projection.partition set position = $5, event_id = $6
-			where name = $1 and generation = $2 and nth = $3 and position = $4
+			where name = $1 and generation = $2 and ordinal = $3 and position = $4
 				and exists (select from projection.generation where name = $1 and generation = $2 and owner = $7)`,
-			p.g.Name, p.g.Generation, p.Nth, int64(p.stored), int64(d.upTo), d.last, p.owner)
+			p.g.Name, p.g.Generation, p.Ordinal, int64(p.stored), int64(d.upTo), d.last, p.owner)
 		if err == nil && done.RowsAffected() == 0 {
 			err = ErrFenced
 		}

@@ -56,7 +56,7 @@ type place struct {
 	position   event.Position
 	paused     bool
 	err        string // error that parked the follower
-	waits      string // reason for waiting that requires no operator
+	waitReason string // reason for waiting that requires no operator
 }
 
 // held is a checkpoint that only this process may change.
@@ -248,7 +248,7 @@ func (f *follower) standBy(ctx context.Context) error {
 	f.r.set(f.p, func(s *Status) {
 		s.Working = false
 		if found {
-			s.Generation, s.Position, s.Ready, s.Error, s.Parked, s.Paused = at.generation, at.position, true, at.err+at.waits, at.err != "",
+			s.Generation, s.Position, s.Ready, s.Error, s.Parked, s.Paused = at.generation, at.position, true, at.err+at.waitReason, at.err != "",
 				at.paused
 		}
 	})
@@ -321,7 +321,7 @@ func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 	}
 	d, decodeErr := f.d.decode(ctx, rest)
 	if d.upTo > f.h.place().position {
-		if err := applyFinding(ctx, f.h, f.conn, d); err != nil {
+		if err := applyIsolating(ctx, f.h, f.conn, d); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // rebuilt returns a rebuilt projection whose old generation is kept.
-func (r *rig) rebuilt(t *testing.T, p *Projection) {
+func (r *fixture) rebuilt(t *testing.T, p *Projection) {
 	t.Helper()
 	require.NoError(t, r.build(p).Run(t.Context()))
 	build := r.build(p)
@@ -23,7 +23,7 @@ func (r *rig) rebuilt(t *testing.T, p *Projection) {
 }
 
 // of returns a generation.
-func (r *rig) of(t *testing.T, p *Projection, number int) generation {
+func (r *fixture) of(t *testing.T, p *Projection, number int) generation {
 	t.Helper()
 	g, found, err := oneGeneration(t.Context(), r.pool, `name = $1 and generation = $2`, p.Name, number)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func (r *rig) of(t *testing.T, p *Projection, number int) generation {
 
 func TestKeptGenerationFollowsTheLogUntilItExpires(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
 	r.rebuilt(t, p)
@@ -52,7 +52,7 @@ func TestKeptGenerationFollowsTheLogUntilItExpires(t *testing.T) {
 // A process that waits for another process's build may look again only when a later build has already replaced it.
 func TestAReplacedBuildIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
 	r.rebuilt(t, p)
@@ -66,7 +66,7 @@ func TestEachKeptGenerationExpires(t *testing.T) {
 	for name, version := range map[string]int{"parked": 1, "older": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			old, next := seen("seen", nil), seen("seen", nil)
 			next.Version = version
 			r.add(t, "Ant")
@@ -91,7 +91,7 @@ func TestEachKeptGenerationExpires(t *testing.T) {
 
 func TestRollbackRefusesAParkedGeneration(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	var cured atomic.Bool
 	cured.Store(true)
 	p, broken := seen("seen", nil), seen("seen", poisoned(&cured))
@@ -119,7 +119,7 @@ func TestRollbackRefusesAParkedGeneration(t *testing.T) {
 
 func TestRollbackRefusesTablesOfAnotherLog(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant", "Bee")
 	require.NoError(t, r.build(p).Run(t.Context()))
@@ -147,7 +147,7 @@ func TestRollbackRefusesTablesOfAnotherLog(t *testing.T) {
 // A check, for example, may read the old tables for a long time.
 func TestLongReaderOfOldTablesDelaysNobody(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
 	require.NoError(t, r.build(p).Run(t.Context()))
@@ -175,7 +175,7 @@ func TestLongReaderOfOldTablesDelaysNobody(t *testing.T) {
 
 func TestRollbackSwapsLiveAndKept(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	run := r.run(t, p)
 	run.until("seen", func(s Status) bool { return s.Ready })
@@ -197,7 +197,7 @@ func TestRollbackSwapsLiveAndKept(t *testing.T) {
 
 func TestDifferingBuildWaitsForAnOperator(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	run := r.run(t, p)
 	r.add(t, "Ant", "Bee", "Cat")
@@ -239,7 +239,7 @@ func TestDifferingBuildWaitsForAnOperator(t *testing.T) {
 // A process that ends does not accept differences.
 func TestDifferencesOutliveTheProcess(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
 	one := r.serve(t, p)
@@ -276,7 +276,7 @@ func same(name string) string { return name }
 
 func TestCommonColumnsOfANewVersionAreCompared(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	old := named(1, same)
 	r.add(t, "Ant", "Bee")
 	before := r.serve(t, old)
@@ -311,7 +311,7 @@ func TestCommonColumnsOfANewVersionAreCompared(t *testing.T) {
 // The old program may be stopped before the new tables' position: they are compared at that position.
 func TestNewVersionIsComparedWithAStoppedOne(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(t, "Ant", "Bee")
 	require.NoError(t, r.build(named(1, same)).Run(t.Context()))
 	r.add(t, "Cat")
@@ -330,7 +330,7 @@ func TestNewVersionIsComparedWithAStoppedOne(t *testing.T) {
 
 func TestOperatorDropsTablesOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	old, next := named(1, same), named(2, same)
 	r.add(t, "Ant")
 	before := r.serve(t, old)

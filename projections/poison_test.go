@@ -44,7 +44,7 @@ func TestPoisonEventStopsOnlyItsProjection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			var cured atomic.Bool
 			sick := seen("sick", poisoned(&cured))
 			other := Define("other", 1, seenDDL, On(func(b *Batch, e event.Recorded[book.AccountRenamed]) {
@@ -101,7 +101,7 @@ func TestPoisonEventStopsOnlyItsProjection(t *testing.T) {
 }
 
 // parked waits until the registry shows a projection as parked.
-func (r *rig) parked(t *testing.T, name string) (found GenerationInfo) {
+func (r *fixture) parked(t *testing.T, name string) (found GenerationInfo) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		all, err := List(t.Context(), r.pool)
@@ -119,7 +119,7 @@ func (r *rig) parked(t *testing.T, name string) (found GenerationInfo) {
 
 func TestOtherProcessesReportAParkedProjection(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	var cured atomic.Bool
 	p := seen("seen", poisoned(&cured))
 	one, two := r.run(t, p), r.run(t, p)
@@ -168,7 +168,7 @@ func TestProjectionOfAnotherLogStopsAndSaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			p := seen("seen", nil)
 			r.add(t, numberedNames(0, 5)...)
 			run := r.run(t, p)
@@ -200,7 +200,7 @@ func TestProjectionOfAnotherLogStopsAndSaysWhy(t *testing.T) {
 }
 
 // skip lets a follower skip an event, as the operators' command does.
-func (r *rig) skip(t *testing.T, name string, version int, at event.Position) {
+func (r *fixture) skip(t *testing.T, name string, version int, at event.Position) {
 	t.Helper()
 	skip := subscriber.Skip{Version: version, Position: at, Type: openedName, Reason: "written by a broken import"}
 	for e, err := range r.store.ReadAll(t.Context(), at+1, eventstore.Backwards) {
@@ -219,7 +219,7 @@ func (r *rig) skip(t *testing.T, name string, version int, at event.Position) {
 
 func TestSkipUnparksAProjection(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	var never atomic.Bool
 	p := seen("seen", poisoned(&never))
 	serving := r.serve(t, p)
@@ -256,7 +256,7 @@ func TestSkipUnparksAProjection(t *testing.T) {
 }
 
 // program returns the version of the program that recorded the error of the live generation.
-func (r *rig) program(t *testing.T) (version string) {
+func (r *fixture) program(t *testing.T) (version string) {
 	t.Helper()
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select error_program from projection.generation
 		where status = 'live' and error is not null`).Scan(&version))
@@ -268,7 +268,7 @@ func TestSkipUnparksABuild(t *testing.T) {
 	for name, parts := range map[string]int{"whole": 1, "in parts": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			var never atomic.Bool
 			p := seen("seen", poisoned(&never)).PartitionedBy(func(e *event.Recorded[any]) (int64, bool) { return int64(e.Position), false })
 			r.add(t, "Ant", "Bee", "error", "Cat")
@@ -287,7 +287,7 @@ func TestSkipUnparksABuild(t *testing.T) {
 
 func TestSkipUnparksAReactor(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.exec(t, `create table public.effect (position bigint not null)`)
 	mail := React("mail", []string{openedName}, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
 		for _, e := range events {
@@ -316,7 +316,7 @@ func TestSkipUnparksAReactor(t *testing.T) {
 }
 
 // together opens an account for each name, in one transaction of the log. The projection does not decode a renamed event.
-func (r *rig) together(t *testing.T, names ...string) {
+func (r *fixture) together(t *testing.T, names ...string) {
 	t.Helper()
 	var x eventstore.Transaction
 	for i, name := range names {
@@ -344,7 +344,7 @@ func TestNoPartOfATransactionIsFoldedAlone(t *testing.T) {
 	for _, name := range []string{"error", "panic", "garbage"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			var never atomic.Bool
 			p := seen("seen", poisoned(&never))
 			serving := r.serve(t, p)
@@ -369,7 +369,7 @@ func TestNoPartOfATransactionIsFoldedAlone(t *testing.T) {
 
 func TestAReactorIsParkedBeforeATransaction(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.exec(t, `create table public.effect (position bigint not null)`)
 	run := r.react(t, React("mail", []string{openedName}, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
 		for _, e := range events {
@@ -394,7 +394,7 @@ func TestAReactorIsParkedBeforeATransaction(t *testing.T) {
 // A fill's batches end between transactions, even if the store leaves out events of other projections.
 func TestABatchOfAFillEndsBetweenTransactions(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	const transactions, size = 20, 30
 	for n := range transactions {
 		names := numberedNames(n*size, (n+1)*size)

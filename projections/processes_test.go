@@ -38,7 +38,7 @@ func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 		t.Run(strconv.Itoa(parts), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(uint64(parts), 4))
-			r := newRig(t)
+			r := newFixture(t)
 			p := parted()
 			want := numberedNames(0, 1200)
 			r.add(t, want...)
@@ -65,7 +65,7 @@ func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 // A process that finds no live tables may look for their build after the build has ended.
 func TestAFirstBuildThatHasJustEndedIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := parted()
 	r.add(t, numberedNames(0, 3)...)
 	r.serve(t, p).reached("seen", 3)
@@ -80,7 +80,7 @@ func TestAFirstBuildThatHasJustEndedIsNotBegunAgain(t *testing.T) {
 // After any sequence of operations by operators and processes, the tables equal a fold of the log, and nothing else remains.
 func TestTablesConvergeToTheLog(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	rapid.Check(t, func(rt *rapid.T) {
 		r.exec(t, `do $$ declare s text; begin

@@ -52,15 +52,15 @@ type Fold struct {
 
 // Part is a part of a fold, by key.
 type Part struct {
-	Nth int // from 0
-	Of  int // number of parts; 0 and 1: the only part
+	Ordinal int // from 0
+	Of      int // number of parts; 0 and 1: the only part
 }
 
 // Has reports whether a key belongs to the part.
-func (p Part) Has(key int64) bool { return p.Of <= 1 || uint64(key)%uint64(p.Of) == uint64(p.Nth) }
+func (p Part) Has(key int64) bool { return p.Of <= 1 || uint64(key)%uint64(p.Of) == uint64(p.Ordinal) }
 
 // First reports whether this part does the work that must happen once.
-func (p Part) First() bool { return p.Nth == 0 }
+func (p Part) First() bool { return p.Ordinal == 0 }
 
 // afterFill is the comment before the statements of a DDL that run after the fill.
 const afterFill = "-- after fill"

@@ -86,7 +86,7 @@ func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 		err := r.pool.QueryRow(ctx, `
 			insert into reactor.checkpoint (name, store_id, position, event_id) values ($1, $2, $3, $4)
 			on conflict (name) do update set store_id = $2, position = $3, event_id = $4, error = null, error_at = null, error_position = null,
-				waits = null
+				wait_reason = null
 			where checkpoint.store_id <> $2 returning xmax <> 0`, a.p.Name, r.store.ID(), int64(head), id).Scan(&moved)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
@@ -125,12 +125,12 @@ func (r *Runner) watch(ctx context.Context) {
 
 // Checkpoint is a reactor's checkpoint.
 type Checkpoint struct {
-	Name     string
-	StoreID  uuid.UUID
-	Position event.Position
-	EventID  *uuid.UUID // id of the event at that position; nil at the beginning of the log
-	Error    *string    // error that parked the reactor
-	Waits    *string    // reason for waiting that requires no operator
+	Name       string
+	StoreID    uuid.UUID
+	Position   event.Position
+	EventID    *uuid.UUID // id of the event at that position; nil at the beginning of the log
+	Error      *string    // error that parked the reactor
+	WaitReason *string    // reason for waiting that requires no operator
 }
 
 // Checkpoints returns the checkpoints of all reactors that ever ran, by name.
@@ -138,7 +138,7 @@ func Checkpoints(ctx context.Context, db querier) ([]Checkpoint, error) {
 	return checkpoints(ctx, db, `true`)
 }
 
-const checkpointColumns = `name, store_id, position, event_id, error, waits`
+const checkpointColumns = `name, store_id, position, event_id, error, wait_reason`
 
 func checkpoints(ctx context.Context, db querier, where string, args ...any) ([]Checkpoint, error) {
 	rows, _ := db.Query(ctx, `select `+checkpointColumns+` from reactor.checkpoint where `+where+` order by name`, args...)

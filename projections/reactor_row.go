@@ -86,7 +86,7 @@ func PlaceReactor(ctx context.Context, db querier, name string, at Checkpoint, o
 	_, err := db.Exec(ctx, `
 		insert into reactor.checkpoint (name, store_id, position, event_id, owner) values ($1, $2, $3, $4, $5)
 		on conflict (name) do update
-		set store_id = $2, position = $3, event_id = $4, owner = $5, error = null, error_at = null, error_position = null, waits = null`,
+		set store_id = $2, position = $3, event_id = $4, owner = $5, error = null, error_at = null, error_position = null, wait_reason = null`,
 		name, at.StoreID, int64(at.Position), at.EventID, owner)
 	if err != nil {
 		return fmt.Errorf("place the checkpoint of %s: %w", name, err)
@@ -122,8 +122,8 @@ func (k reactorRow) look(ctx context.Context) (at place, found bool, err error) 
 	at.position = all[0].Position
 	if all[0].Error != nil {
 		at.err = *all[0].Error
-	} else if all[0].Waits != nil {
-		at.waits = *all[0].Waits
+	} else if all[0].WaitReason != nil {
+		at.waitReason = *all[0].WaitReason
 	}
 	return at, true, nil
 }
@@ -171,7 +171,7 @@ func (a *reaction) apply(ctx context.Context, d decoded) error {
 // move moves the checkpoint.
 func (a *reaction) move(ctx context.Context, db querier, to event.Position, id *uuid.UUID) error {
 	done, err := db.Exec(ctx, `
-		update reactor.checkpoint set position = $4, event_id = $5, error = null, error_at = null, error_position = null, waits = null
+		update reactor.checkpoint set position = $4, event_id = $5, error = null, error_at = null, error_position = null, wait_reason = null
 		where name = $1 and position = $2 and owner = $3`, a.p.Name, int64(a.at), a.owner, int64(to), id)
 	if err == nil && done.RowsAffected() == 0 {
 		err = ErrFenced
@@ -244,7 +244,8 @@ func (a *reaction) wait(ctx context.Context, why error) error {
 		a.k.log.Info("reactor continues")
 	}
 	a.k.r.set(a.p, func(s *Status) { s.Error, s.Parked = text, false })
-	_, err := a.conn.Exec(ctx, `update reactor.checkpoint set waits = nullif($3, '') where name = $1 and owner = $2`, a.p.Name, a.owner, text)
+	_, err := a.conn.Exec(ctx, `update reactor.checkpoint set wait_reason = nullif($3, '') where name = $1 and owner = $2`,
+		a.p.Name, a.owner, text)
 	return err
 }
 

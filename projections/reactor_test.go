@@ -15,7 +15,7 @@ import (
 const openedName = "BankAccountOpened"
 
 // reacting records what a reactor gets, and its transactions' synchronous_commit.
-func reacting(t *testing.T, r *rig) *Reactor {
+func reacting(t *testing.T, r *fixture) *Reactor {
 	t.Helper()
 	r.exec(t, `create table public.effect (position bigint not null, waits text not null)`)
 	return React("mail", []string{openedName}, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
@@ -28,7 +28,7 @@ func reacting(t *testing.T, r *rig) *Reactor {
 	})
 }
 
-func (r *rig) react(t *testing.T, all ...*Reactor) *running {
+func (r *fixture) react(t *testing.T, all ...*Reactor) *running {
 	t.Helper()
 	runner := NewRunner(r.store, r.pool, r.log)
 	return r.running(t, runner, func(ctx context.Context) error { return runner.React(ctx, all...) })
@@ -36,7 +36,7 @@ func (r *rig) react(t *testing.T, all ...*Reactor) *running {
 
 func TestReactorsEffectsWaitForTheDisk(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.exec(t, `do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$`)
 	run := r.react(t, reacting(t, r))
 	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
@@ -50,7 +50,7 @@ func TestReactorsEffectsWaitForTheDisk(t *testing.T) {
 
 func TestReactorsCheckpointPassesIrrelevantEvents(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	run := r.react(t, reacting(t, r))
 	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
 	for range 20 {
@@ -68,7 +68,7 @@ func TestReactorsCheckpointPassesIrrelevantEvents(t *testing.T) {
 
 func TestFencedReactorHasNoEffect(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	a := reacting(t, r)
 	for _, sql := range []string{
 		`update reactor.checkpoint set owner = gen_random_uuid()`, `update reactor.checkpoint set position = position + 1`,
@@ -84,7 +84,7 @@ func TestFencedReactorHasNoEffect(t *testing.T) {
 		require.EqualValues(t, 1, r.exec(t, sql))
 		d := r.decoded(t, a.p)
 		require.ErrorIs(t, h.apply(t.Context(), d), ErrFenced, sql)
-		require.ErrorIs(t, applyFinding(t.Context(), h, conn, d), ErrFenced, sql)
+		require.ErrorIs(t, applyIsolating(t.Context(), h, conn, d), ErrFenced, sql)
 		require.ErrorIs(t, h.fenced(t.Context()), ErrFenced, sql)
 		require.NoError(t, conn.Close(t.Context()))
 	}
@@ -111,7 +111,7 @@ func rawSeen(name string, hook func(e event.Stored) error) *Projection {
 
 func TestRawFoldTakesEventsAsStored(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := rawSeen("raw", nil)
 	r.addRaw(t, "NobodyKnowsThis", `{"x":  1}`, `{}`)
 	run := r.run(t, p)
@@ -135,7 +135,7 @@ func TestRawFoldTakesEventsAsStored(t *testing.T) {
 
 func TestRawFoldIsParkedAtTheEventAtFault(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	var cured atomic.Bool
 	p := rawSeen("raw", func(e event.Stored) error {
 		if e.Type == "Bad" && !cured.Load() {

@@ -13,10 +13,10 @@ import (
 	"bahi/domain/event"
 )
 
-// asksChannel is the channel for notices between processes. "ask <projection> <position>" requests a position from the process that folds
-// the projection. "has <projection> <position>" is its reply to the requesting processes. A lost notice only costs time: processes fold
-// events without requests, and readers check the position themselves.
-const asksChannel = "bahi_asks"
+// positionsChannel is the channel for notices between processes. "ask <projection> <position>" requests a position from the process that
+// folds the projection. "has <projection> <position>" is its reply to the requesting processes. A lost notice only costs time: processes
+// fold events without requests, and readers check the position themselves.
+const positionsChannel = "bahi_positions"
 
 // positionRequests are the requests between this process and others. The runner's mu guards it.
 type positionRequests struct {
@@ -100,7 +100,7 @@ func (r *Runner) exchangeOnce(ctx context.Context, lost bool) error {
 		return fmt.Errorf("connect for notices: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
-	if _, err := conn.Exec(ctx, `listen `+asksChannel); err != nil {
+	if _, err := conn.Exec(ctx, `listen `+positionsChannel); err != nil {
 		return fmt.Errorf("listen for notices: %w", err)
 	}
 	if lost {
@@ -142,7 +142,7 @@ func (r *Runner) sendNotices(ctx context.Context) error {
 		out := r.requests.out
 		r.requests.out = nil
 		r.mu.Unlock()
-		if _, err := r.pool.Exec(ctx, `select pg_notify($1, notice) from unnest($2::text[]) notice`, asksChannel, out); err != nil {
+		if _, err := r.pool.Exec(ctx, `select pg_notify($1, notice) from unnest($2::text[]) notice`, positionsChannel, out); err != nil {
 			return fmt.Errorf("send a notice: %w", err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // half interrupts a build in the middle of the fill, as if its process had ended.
-func (r *rig) half(t *testing.T, p *Projection) generation {
+func (r *fixture) half(t *testing.T, p *Projection) generation {
 	t.Helper()
 	build := r.build(p)
 	build.How = BuildOptions{Throttle: 20, Partitions: 2} // takes most of a minute
@@ -31,7 +31,7 @@ func (r *rig) half(t *testing.T, p *Projection) generation {
 
 func TestBuildStartsOverForOtherTables(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	want := numberedNames(0, 800)
 	r.add(t, want...)
 	before := seen("seen", nil)
@@ -56,7 +56,7 @@ func TestBuildStopsIfTheLogLostItsTail(t *testing.T) {
 	for _, phase := range []string{filling, differs} {
 		t.Run(phase, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			p := seen("seen", nil)
 			r.add(t, numberedNames(0, 800)...)
 			if phase == differs {
@@ -89,7 +89,7 @@ func TestBuildStopsIfTheLogLostItsTail(t *testing.T) {
 // A part may have folded all of its events before another process takes over the build.
 func TestPartThatLostItsBuildDoesNotFinishIt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
 	require.NoError(t, r.build(p).Request(t.Context()))
@@ -114,7 +114,7 @@ func TestPartThatLostItsBuildDoesNotFinishIt(t *testing.T) {
 
 func TestScratchTablesAreLockedBeforeTheyAreVisible(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
 	require.NoError(t, r.build(p).Run(t.Context()))
@@ -139,7 +139,7 @@ func TestScratchTablesAreLockedBeforeTheyAreVisible(t *testing.T) {
 // An error of a process that has lost its projection would park the new owner's, if it were recorded.
 func TestErrorIsRecordedOnlyOnOwnedTables(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	require.NoError(t, r.build(p).Run(t.Context()))
 	runner := NewRunner(r.store, r.pool, r.log)
@@ -159,7 +159,7 @@ func TestErrorIsRecordedOnlyOnOwnedTables(t *testing.T) {
 
 func TestFailedIndexIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := Define("seen", 1, "create table seen (position bigint, name text);\n-- after fill\ncreate unique index seen_name_idx on seen "+
 		"(name);\n",
 		On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
@@ -187,7 +187,7 @@ func TestFailedIndexIsReportedAndRetried(t *testing.T) {
 // The connection that creates an index may outlive the one that owns the build.
 func TestIndexOfALostProcessIsNoFailure(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
 	build := r.build(p)
@@ -233,7 +233,7 @@ func TestALargeTransactionWaitsForAllItsEvents(t *testing.T) {
 
 func TestBuildIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	want := numberedNames(0, 3000)
 	r.add(t, want...)
@@ -285,7 +285,7 @@ func TestBuildIsCancelledInEachPhase(t *testing.T) {
 	for _, phase := range []string{filling, indexing, comparing, differs} {
 		t.Run(phase, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			p := slowly()
 			r.exec(t, `create table public.slow (phase text)`)
 			r.add(t, numberedNames(0, 10)...)
@@ -333,7 +333,7 @@ func TestBuildIsCancelledInEachPhase(t *testing.T) {
 // A pause may arrive when its build has just ended: it must not pause the projection.
 func TestLatePauseOfABuildPausesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "a")
 	run := r.run(t, p)

@@ -25,7 +25,7 @@ import (
 )
 
 // hold returns a session on the live generation, as a runner has it.
-func (r *rig) hold(t *testing.T, p *Projection) *session {
+func (r *fixture) hold(t *testing.T, p *Projection) *session {
 	t.Helper()
 	conn, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
 	require.NoError(t, err)
@@ -38,11 +38,11 @@ func (r *rig) hold(t *testing.T, p *Projection) *session {
 	return s
 }
 
-func (r *rig) build(p *Projection) Build {
+func (r *fixture) build(p *Projection) Build {
 	return Build{Store: r.store, Config: r.pool.Config().ConnConfig.Copy(), Projection: p, Log: r.log}
 }
 
-func (r *rig) decoded(t *testing.T, p *Projection) decoded {
+func (r *fixture) decoded(t *testing.T, p *Projection) decoded {
 	t.Helper()
 	var batch eventstore.Batch
 	for e, err := range r.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
@@ -56,7 +56,7 @@ func (r *rig) decoded(t *testing.T, p *Projection) decoded {
 
 func TestFencedRunnerWritesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	for name, sql := range map[string]string{
 		"owner":      `update projection.generation set owner = gen_random_uuid() where name = 'owner'`,
 		"paused":     `update projection.generation set paused = true where name = 'paused'`,
@@ -71,7 +71,7 @@ func TestFencedRunnerWritesNothing(t *testing.T) {
 		require.EqualValues(t, 1, r.exec(t, sql), name)
 		d := r.decoded(t, p)
 		require.ErrorIs(t, s.apply(t.Context(), d), ErrFenced, name)
-		require.ErrorIs(t, applyFinding(t.Context(), s, s.conn, d), ErrFenced, name)
+		require.ErrorIs(t, applyIsolating(t.Context(), s, s.conn, d), ErrFenced, name)
 		require.ErrorIs(t, s.fenced(t.Context()), ErrFenced, name)
 		var count int
 		require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from `+name+`_g1.seen`).Scan(&count))
@@ -81,13 +81,13 @@ func TestFencedRunnerWritesNothing(t *testing.T) {
 
 func TestMissingTablesBlameNoEvent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	require.NoError(t, r.build(p).Run(t.Context()))
 	s := r.hold(t, p)
 	require.NoError(t, r.build(p).Run(t.Context()))
 	r.add(t, "a")
-	err := applyFinding(t.Context(), s, s.conn, r.decoded(t, p))
+	err := applyIsolating(t.Context(), s, s.conn, r.decoded(t, p))
 	require.ErrorIs(t, err, ErrFenced)
 	_, poisoned := errors.AsType[*poison](err)
 	require.False(t, poisoned)
@@ -95,7 +95,7 @@ func TestMissingTablesBlameNoEvent(t *testing.T) {
 
 func TestRunnerContinuesAfterAnotherOwner(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	run := r.run(t, seen("seen", nil))
 	r.add(t, "a")
 	run.reached("seen", r.head(t))
@@ -108,7 +108,7 @@ func TestRunnerContinuesAfterAnotherOwner(t *testing.T) {
 // The first process is patient, because on a busy machine the second may be silent as long as a hanging one.
 func TestHangingProcessLosesItsProjection(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	var hung atomic.Bool
 	goOn := make(chan struct{})
 	one := r.runWith(t, time.Hour, seen("seen", func(_ *Batch, name string) {
@@ -132,7 +132,7 @@ func TestHangingProcessLosesItsProjection(t *testing.T) {
 
 func TestOnlyAProcessWithEventsToFoldCanHang(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	r.add(t, "a")
 	holder, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
@@ -164,7 +164,7 @@ func TestOnlyAProcessWithEventsToFoldCanHang(t *testing.T) {
 
 func TestOnlyTheLockHoldersConnectionIsTerminated(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	conn, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestOnlyTheLockHoldersConnectionIsTerminated(t *testing.T) {
 
 func TestACheckpointOverEventsOfOthersIsFenced(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	require.NoError(t, r.build(p).Run(t.Context()))
 	s := r.hold(t, p)
@@ -212,7 +212,7 @@ func TestACheckpointOverEventsOfOthersIsFenced(t *testing.T) {
 // A connection may be lost before pgx considers it closed.
 func TestLostConnectionBlamesNoEvent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	conn, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig.Copy())
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close(t.Context()) })
@@ -237,7 +237,7 @@ func TestLostConnectionBlamesNoEvent(t *testing.T) {
 
 func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	gathers := func() *Projection { return seen("seen", nil).WithBatchDelay(time.Hour) } // events wait until a reader asks
 	one := r.run(t, gathers())
 	one.until("seen", func(s Status) bool { return s.Working })
@@ -246,11 +246,11 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 	heard, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig)
 	require.NoError(t, err)
 	defer heard.Close(t.Context())
-	_, err = heard.Exec(t.Context(), `listen `+asksChannel)
+	_, err = heard.Exec(t.Context(), `listen `+positionsChannel)
 	require.NoError(t, err)
 	soon(t, "all processes hear each other", func() (all bool) {
 		err := r.pool.QueryRow(t.Context(),
-			`select count(*) = 3 from pg_stat_activity where datname = current_database() and query = 'listen `+asksChannel+`'`).Scan(&all)
+			`select count(*) = 3 from pg_stat_activity where datname = current_database() and query = 'listen `+positionsChannel+`'`).Scan(&all)
 		return err == nil && all
 	})
 
@@ -279,7 +279,7 @@ const unknown = "event BankAccountRetitled at position 3: this program does not 
 
 func TestUnknownEventTypeInAFoldedCategoryStopsTheProjection(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	p := seen("seen", nil)
 	run := r.run(t, p)
 	run.until("seen", func(s Status) bool { return s.Ready })
@@ -297,7 +297,7 @@ func TestUnknownEventTypeInAFoldedCategoryStopsTheProjection(t *testing.T) {
 
 func TestOtherEventTypesAreSkipped(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	run := r.run(t, seen("seen", nil))
 	run.until("seen", func(s Status) bool { return s.Ready })
 	r.addRaw(t, "BankAccountRenamed", `{"name":"b"}`, `{"schema":1}`)
@@ -308,7 +308,7 @@ func TestOtherEventTypesAreSkipped(t *testing.T) {
 
 func TestUnknownEventTypeStopsTheReactor(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	run := r.react(t, React("greeter", []string{openedName}, func(context.Context, pgx.Tx, []event.Recorded[any]) error { return nil }))
 	run.until("greeter", func(s Status) bool { return s.Working })
 	r.add(t, "a", "b")
@@ -318,7 +318,7 @@ func TestUnknownEventTypeStopsTheReactor(t *testing.T) {
 
 func TestGenerationOfOtherEventTypesIsNotFolded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(t, "a")
 	theirs := r.run(t, seen("seen", nil))
 	theirs.reached("seen", 1)

@@ -308,9 +308,9 @@ func (s *session) fenced(ctx context.Context) error {
 	return err
 }
 
-// applyFinding applies a batch. If that fails for a reason other than the connection, it applies each of the log's transactions by itself.
-// So all transactions before the faulty event take effect, each as a whole.
-func applyFinding(ctx context.Context, h held, conn *pgx.Conn, d decoded) error {
+// applyIsolating applies a batch. If that fails for a reason other than the connection, it applies each of the log's transactions
+// separately. So all transactions before the faulty event take effect, each as a whole.
+func applyIsolating(ctx context.Context, h held, conn *pgx.Conn, d decoded) error {
 	err := h.apply(ctx, d)
 	if err == nil || isTransient(conn, err) || d.len() == 0 {
 		return err

@@ -140,7 +140,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 		}
 		d, decodeErr := decoding.decode(ctx, batch)
 		if d.upTo > s.g.Position {
-			if err := applyFinding(ctx, s, s.conn, d); err != nil {
+			if err := applyIsolating(ctx, s, s.conn, d); err != nil {
 				return err
 			}
 		}

@@ -85,7 +85,7 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		if w.needed != nil {
 			j.needed[w.kind] = w.needed
 		}
-		queues[w.kind] = river.QueueConfig{MaxWorkers: w.policy.AtOnce}
+		queues[w.kind] = river.QueueConfig{MaxWorkers: w.policy.MaxConcurrent}
 	}
 	sweeps := make([]*river.PeriodicJob, len(config.Sweeps))
 	for i, s := range config.Sweeps {

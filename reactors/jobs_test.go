@@ -30,7 +30,7 @@ func (hang) Kind() string { return "hang" }
 
 func TestFailingJobIsRetriedUntilItsAttemptsAreUsedUp(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	var at []time.Time
 	var from atomic.Value
 	jobs := r.jobs(Config{Workers: Workers{Work(Policy{Attempts: 3, First: 300 * time.Millisecond},
@@ -83,7 +83,7 @@ func metric(t *testing.T, from *prometheus.Registry, name string, labels ...stri
 
 func TestOutcomesAreCounted(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	jobs := r.jobs(Config{Workers: Workers{
 		Work(Policy{First: time.Millisecond}, func(_ context.Context, job Job[greet]) error {
 			switch {
@@ -118,7 +118,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 
 func TestAJobWaitsForTablesThatAreNotBuilt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	var built atomic.Bool
 	jobs := r.jobs(Config{Workers: Workers{
 		Work(Policy{First: time.Hour}, func(context.Context, Job[greet]) error {
@@ -139,11 +139,11 @@ func TestAJobWaitsForTablesThatAreNotBuilt(t *testing.T) {
 
 func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	held := make(chan struct{}, 100)
 	var greeted atomic.Int32
 	jobs := r.jobs(Config{Workers: Workers{
-		Work(Policy{AtOnce: 2}, func(ctx context.Context, _ Job[hang]) error {
+		Work(Policy{MaxConcurrent: 2}, func(ctx context.Context, _ Job[hang]) error {
 			held <- struct{}{}
 			<-ctx.Done()
 			return ctx.Err()
@@ -172,7 +172,7 @@ func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 
 func TestStuckJobDelaysTheStopByTenSecondsAtMost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	never, began := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	jobs := r.jobs(Config{Workers: Workers{Work(Policy{}, func(context.Context, Job[hang]) error {
@@ -189,7 +189,7 @@ func TestStuckJobDelaysTheStopByTenSecondsAtMost(t *testing.T) {
 
 func TestAJobThatWasLostWithItsProcessRunsAgainAfterItsOwnTimeout(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	jobs := r.jobs(Config{Workers: Workers{
 		Work(Policy{First: time.Nanosecond}, func(context.Context, Job[hang]) error { return nil }),
 		Work(Policy{Timeout: time.Hour}, func(context.Context, Job[greet]) error { return nil }),
@@ -205,7 +205,7 @@ func TestAJobThatWasLostWithItsProcessRunsAgainAfterItsOwnTimeout(t *testing.T) 
 
 func TestSweepRunsWithoutAnEventAndNotTwiceAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	release := make(chan struct{})
 	var swept atomic.Int32
 	jobs := r.jobs(Config{
@@ -233,7 +233,7 @@ func TestSweepRunsWithoutAnEventAndNotTwiceAtOnce(t *testing.T) {
 
 func TestWorkersStartAgainAfterALostConnection(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	jobs := r.jobs(Config{})
 	r.insert(jobs, greet{})
 	tx, err := r.pool.Begin(t.Context())
@@ -252,7 +252,7 @@ func TestWorkersStartAgainAfterALostConnection(t *testing.T) {
 
 func TestInvalidQueueIsRefused(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	work := Work(Policy{}, func(context.Context, Job[greet]) error { return nil })
 	for why, config := range map[string]Config{
 		"worker of greet":            {Workers: Workers{work, work}},
@@ -273,7 +273,7 @@ func (named) Kind() string { return "named" }
 
 func TestArgumentsMayNotUseTheEventsField(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	jobs := r.jobs(Config{Workers: Workers{Work(Policy{}, func(context.Context, Job[named]) error { return nil })}})
 	err := pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error {
 		_, err := jobs.insert(t.Context(), tx, []job{{args: named{}, from: event.Recorded[any]{ID: uuid.New()}}})
@@ -284,7 +284,7 @@ func TestArgumentsMayNotUseTheEventsField(t *testing.T) {
 
 func TestOperatorRetriesAndCancels(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	began := make(chan struct{}, 10)
 	jobs := r.jobs(Config{Workers: Workers{
 		Work(Policy{Attempts: 1}, func(_ context.Context, job Job[greet]) error {
@@ -342,7 +342,7 @@ func TestBackoffTriplesWithJitter(t *testing.T) {
 
 func TestQueuesWithDueJobsAreNotified(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	jobs := r.jobs(Config{Workers: Workers{
 		Work(Policy{}, func(context.Context, Job[greet]) error { return nil }),
 		Work(Policy{}, func(context.Context, Job[hang]) error { return nil }),

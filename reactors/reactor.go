@@ -22,7 +22,7 @@ type Args = river.JobArgs
 
 // Reactor decides which jobs follow from events.
 type Reactor struct {
-	Name  string // also of its checkpoint, metric and argument
+	Name  string // name of the reactor, its checkpoint, its metric and its argument
 	types []string
 	waits time.Duration // how long events wait for others
 	on    map[reflect.Type]func(*Queue, event.Recorded[any]) error

@@ -22,7 +22,7 @@ const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datna
 
 func TestKilledRunnerAddsEachJobOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	jobs, reactor := r.jobs(Config{}), greeter(nil)
 	run := r.run(jobs, reactor)
 	run.until(working)
@@ -49,7 +49,7 @@ func TestKilledRunnerAddsEachJobOnce(t *testing.T) {
 
 func TestAPlacedReactorMissesNoEvent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(names(5)...)
 	jobs, reactor := r.jobs(Config{}), greeter(nil)
 	place := func() { require.NoError(t, NewRunner(r.store, r.pool, jobs, r.log).Place(t.Context(), reactor)) }
@@ -71,7 +71,7 @@ func TestAPlacedReactorMissesNoEvent(t *testing.T) {
 
 func TestReactorWithoutACheckpointStartsAtTheHead(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(names(5)...)
 	run := r.run(r.jobs(Config{}), greeter(nil))
 	run.until(working)
@@ -90,7 +90,7 @@ func TestCheckpointOfAnotherLogIsDiscardedWithAWarning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			jobs, reactor := r.jobs(Config{}), greeter(nil)
 			run := r.run(jobs, reactor)
 			run.until(working)
@@ -112,7 +112,7 @@ func TestCheckpointOfAnotherLogIsDiscardedWithAWarning(t *testing.T) {
 
 func TestFailedReactionParksTheReactorUntilItIsRepaired(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	jobs := r.jobs(Config{})
 	run := r.run(jobs, greeter(errors.New("no words")))
 	run.until(working)
@@ -132,7 +132,7 @@ func TestFailedReactionParksTheReactorUntilItIsRepaired(t *testing.T) {
 }
 
 // parked waits until the reactor's row shows it as parked.
-func (r *rig) parked() (list []Progress) {
+func (r *fixture) parked() (list []Progress) {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		var err error
@@ -144,7 +144,7 @@ func (r *rig) parked() (list []Progress) {
 
 func TestJobWithoutAWorkerParksTheReactor(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	run := r.run(r.jobs(Config{Workers: Workers{}}), greeter(nil))
 	run.until(working)
 	r.add("SBI")
@@ -154,7 +154,7 @@ func TestJobWithoutAWorkerParksTheReactor(t *testing.T) {
 
 func TestReplayAddsOnlyMissingJobs(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	jobs, reactor := r.jobs(Config{}), greeter(nil)
 	old := r.add(names(3)...)
 	run := r.run(jobs, reactor)
@@ -201,7 +201,7 @@ func (g greetAll) Join(other Args) (Args, bool) {
 
 func TestJobsOfEventsThatComeTogetherAreJoined(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	var (
 		mu      sync.Mutex
 		greeted []string
@@ -231,7 +231,7 @@ func TestJobsOfEventsThatComeTogetherAreJoined(t *testing.T) {
 
 func TestAReactorThatGathersWaitsForOtherEvents(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	runner := NewRunner(r.store, r.pool, r.jobs(Config{}), r.log)
 	patient, prompt := greeter(nil).WithBatchDelay(time.Hour), greeter(nil)
 	patient.Name, prompt.Name = "patient", "greeter"
@@ -249,7 +249,7 @@ func TestAReactorThatGathersWaitsForOtherEvents(t *testing.T) {
 
 func TestJobsThatNobodyWantsAreNotAdded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	ids := r.add("SBI", "HDFC", "ICICI")
 	head := r.head()
 	var fails error

@@ -19,10 +19,10 @@ import (
 
 // Policy has the retry policy of a kind of job. The zero Policy suits calls of a provider: its attempts end after about three days.
 type Policy struct {
-	Attempts int           // total number; 0: 12
-	First    time.Duration // delay after the first attempt, which triples each time; 0: 3 s
-	Timeout  time.Duration // timeout of one attempt; 0: 30 s
-	AtOnce   int           // maximum of running jobs of this kind in a process; 0: 4
+	Attempts      int           // total number; 0: 12
+	First         time.Duration // delay after the first attempt, which triples each time; 0: 3 s
+	Timeout       time.Duration // timeout of one attempt; 0: 30 s
+	MaxConcurrent int           // maximum of running jobs of this kind in a process; 0: 4
 }
 
 // defaultTimeout is the timeout of kinds that set no other.
@@ -38,7 +38,7 @@ const (
 
 // withDefaults returns the policy with its defaults.
 func (p Policy) withDefaults() Policy {
-	return Policy{cmp.Or(p.Attempts, 12), cmp.Or(p.First, 3*time.Second), cmp.Or(p.Timeout, defaultTimeout), cmp.Or(p.AtOnce, 4)}
+	return Policy{cmp.Or(p.Attempts, 12), cmp.Or(p.First, 3*time.Second), cmp.Or(p.Timeout, defaultTimeout), cmp.Or(p.MaxConcurrent, 4)}
 }
 
 // wait returns the delay after an attempt, counted from 1. It stops growing at the policy's last attempt, because an operator may add

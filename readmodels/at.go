@@ -51,9 +51,9 @@ func (a *At) After(position event.Position) *At {
 	return d
 }
 
-// Past returns an At for a past state, as known at a position. Its reads wait for that position. They wait for a later one only if the
+// AsKnownAt returns an At for a past state, as known at a position. Its reads wait for that position. They wait for a later one only if the
 // request requires it.
-func (a *At) Past(position event.Position) *At {
+func (a *At) AsKnownAt(position event.Position) *At {
 	d := a.After(position)
 	d.past = true
 	return d

@@ -29,8 +29,8 @@ var names = projections.Define("names", 1, `create table name (position bigint, 
 		b.Exec(`insert into name values ($1, $2)`, int64(e.Position), e.Data.Name)
 	}))
 
-// shelf is a log, and a projection that comes only as far as a test lets it.
-type shelf struct {
+// fixture is a log, and a projection that comes only as far as a test lets it.
+type fixture struct {
 	pool   *pgxpool.Pool
 	reads  *readmodels.Pool
 	store  *postgres.Store
@@ -40,9 +40,9 @@ type shelf struct {
 
 const forever = time.Hour
 
-func open(t *testing.T) *shelf {
+func open(t *testing.T) *fixture {
 	t.Helper()
-	s := &shelf{}
+	s := &fixture{}
 	s.pool, s.store = logtest.Open(t)
 	s.reads = logtest.Snapshots(t, s.pool)
 	s.runner = projections.NewRunner(s.store, s.pool, slog.New(slog.DiscardHandler))
@@ -50,12 +50,12 @@ func open(t *testing.T) *shelf {
 	return s
 }
 
-func (s *shelf) read(follow readmodels.Follow) *readmodels.Reader {
+func (s *fixture) read(follow readmodels.Follow) *readmodels.Reader {
 	return readmodels.NewReader(s.reads, map[string]int{"names": 1}, follow)
 }
 
-// built returns a shelf whose projection has folded the given number of events and then stopped.
-func built(t *testing.T, events int) *shelf {
+// built returns a fixture whose projection has folded the given number of events and then stopped.
+func built(t *testing.T, events int) *fixture {
 	t.Helper()
 	s := open(t)
 	for i := range events {
@@ -65,7 +65,7 @@ func built(t *testing.T, events int) *shelf {
 	return s
 }
 
-func (s *shelf) build(t *testing.T) {
+func (s *fixture) build(t *testing.T) {
 	t.Helper()
 	b := projections.Build{
 		Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: names, Log: slog.New(slog.DiscardHandler),
@@ -75,7 +75,7 @@ func (s *shelf) build(t *testing.T) {
 }
 
 // run lets the projection go on.
-func (s *shelf) run(t *testing.T) {
+func (s *fixture) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
@@ -86,14 +86,14 @@ func (s *shelf) run(t *testing.T) {
 	})
 }
 
-func (s *shelf) add(t *testing.T, name string) event.Position {
+func (s *fixture) add(t *testing.T, name string) event.Position {
 	t.Helper()
 	at, err := s.tryAdd(t.Context(), name)
 	require.NoError(t, err)
 	return at
 }
 
-func (s *shelf) tryAdd(ctx context.Context, name string) (event.Position, error) {
+func (s *fixture) tryAdd(ctx context.Context, name string) (event.Position, error) {
 	e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 	if err != nil {
 		return 0, err
@@ -102,7 +102,7 @@ func (s *shelf) tryAdd(ctx context.Context, name string) (event.Position, error)
 	return done.Position, err
 }
 
-func (s *shelf) exec(t *testing.T, sql string) {
+func (s *fixture) exec(t *testing.T, sql string) {
 	t.Helper()
 	_, err := s.pool.Exec(t.Context(), sql)
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestAReadOfThePastWaitsForItAlone(t *testing.T) {
 	s := built(t, 2)
 	s.add(t, "new")
 	wait := &readmodels.At{Wait: forever}
-	n, err := count(t.Context(), s.reader, wait.Past(1))
+	n, err := count(t.Context(), s.reader, wait.AsKnownAt(1))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.False(t, wait.Stale())
@@ -198,13 +198,13 @@ func TestAReadOfThePastWaitsForItAlone(t *testing.T) {
 	require.True(t, read)
 	require.EqualValues(t, 2, position, "the request knows what its reads saw")
 	hasty := &readmodels.At{Wait: time.Millisecond}
-	_, err = count(t.Context(), s.reader, hasty.Past(3))
+	_, err = count(t.Context(), s.reader, hasty.AsKnownAt(3))
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
-	_, err = count(t.Context(), s.reader, hasty.Past(4))
+	_, err = count(t.Context(), s.reader, hasty.AsKnownAt(4))
 	require.ErrorIs(t, err, readmodels.ErrBeyondHead)
 	_, err = count(t.Context(), s.reader, hasty.After(3))
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
-	_, err = count(t.Context(), s.reader, hasty.Past(1).After(3))
+	_, err = count(t.Context(), s.reader, hasty.AsKnownAt(1).After(3))
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
 }
 
@@ -213,7 +213,7 @@ func TestAParkedProjectionIsStaleAtOnce(t *testing.T) {
 	for name, stop := range map[string]string{"parked": `error = 'cannot', error_position = 3`, "paused": `paused = true`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			staleAtOnce(t, stop)
+			staleImmediately(t, stop)
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestAProjectionThatIsNotOfThisLogIsStaleWhereverItStands(t *testing.T) {
 	require.True(t, f.Stale())
 }
 
-func staleAtOnce(t *testing.T, stop string) {
+func staleImmediately(t *testing.T, stop string) {
 	t.Helper()
 	s := built(t, 2)
 	s.exec(t, `update projection.generation set `+stop)

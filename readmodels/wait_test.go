@@ -60,7 +60,7 @@ func TestReadsOfOneDecisionNeedWhatTheLogHadAtTheFirst(t *testing.T) {
 }
 
 // tend maintains the kept generations, as a serving process does.
-func (s *shelf) tend(t *testing.T) {
+func (s *fixture) tend(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)

@@ -141,7 +141,7 @@ func (b *benchmark) startCluster(ctx context.Context, name string) (*pgcluster.C
 }
 
 func (b *benchmark) close() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*app.StopWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*app.StopTimeout)
 	defer cancel()
 	if b.cluster != nil {
 		err = b.cluster.Stop(ctx)

@@ -88,7 +88,7 @@ func (b *benchmark) catalog(ctx context.Context, s *server) error {
 		})
 }
 
-// timed returns a round that runs do once. Its rate is count, the number of items, by the duration of do.
+// timed returns a round that runs do once. The rate of the round is count divided by the duration of do.
 func timed(count int, do func() error) round {
 	return func() (bench.Sample, error) {
 		began := time.Now()

@@ -149,7 +149,7 @@ func (b *benchmark) inside(ctx context.Context, s *server, settings []string) (f
 func (b *benchmark) start(ctx context.Context, s *server, cmd *exec.Cmd) (func() error, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's interrupt must reach only this process, which then stops the server
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = app.StopWithin
+	cmd.WaitDelay = app.StopTimeout
 	p, err := starter.Start(cmd, os.Stderr)
 	if err != nil {
 		return nil, err

@@ -295,8 +295,8 @@ func matching(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	return req
 }
 
-// Earlier returns the outcome of an earlier request of the user with the same key.
-func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UUID) (out commands.Outcome[user.State], done bool,
+// PreviousOutcome returns the outcome of an earlier request of the user with the same key.
+func (a *Accounts) PreviousOutcome(ctx context.Context, req commands.Request, id uuid.UUID) (out commands.Outcome[user.State], done bool,
 	err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {

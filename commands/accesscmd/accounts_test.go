@@ -32,7 +32,7 @@ import (
 
 func TestInvalidRegistrationListsAllFaultsAndClaimsNothing(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn := newFixture(t, 1)
 	n := tn.nodes[0]
 	_, err := n.Register(t.Context(), commands.Request{},
 		accesscmd.Registration{Email: "asha", Password: "short", FirstName: "", LastName: "\u202e"})
@@ -56,7 +56,7 @@ func TestInvalidRegistrationListsAllFaultsAndClaimsNothing(t *testing.T) {
 // any case, occurs in every thirtieth text of a few hundred letters of base64.
 func TestTheLogNamesNobody(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn := newFixture(t, 1)
 	n := tn.nodes[0]
 	id := n.settle(t, "ashadevika@example.org")
 	_, err := n.Change(t.Context(), commands.Request{}, id,
@@ -76,7 +76,7 @@ func TestTheLogNamesNobody(t *testing.T) {
 }
 
 // paused makes the node wait before it appends to a stream, until goOn is called.
-func (n *townNode) paused(prefix string) (reached <-chan struct{}, goOn func()) {
+func (n *node) paused(prefix string) (reached <-chan struct{}, goOn func()) {
 	at, on := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	n.store.set(func() {
@@ -94,7 +94,7 @@ func (n *townNode) paused(prefix string) (reached <-chan struct{}, goOn func()) 
 }
 
 // registered returns all users that were ever registered with the address.
-func (tn *town) registered(key string) (ids []uuid.UUID) {
+func (tn *fixture) registered(key string) (ids []uuid.UUID) {
 	tn.t.Helper()
 	for e, err := range tn.log.ReadAll(tn.t.Context(), 0, eventstore.Forwards) {
 		require.NoError(tn.t, err)
@@ -165,7 +165,7 @@ func TestMain(m *testing.M) {
 // active account, an account is found by its address, and a free address can be registered.
 func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 2)
+	tn := newFixture(t, 2)
 	for _, n := range tn.nodes {
 		n.store.Answers = true
 	}

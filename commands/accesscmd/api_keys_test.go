@@ -28,22 +28,22 @@ var (
 	reader   = actor.Permissions{Ledger: actor.Read}
 )
 
-// rings returns a town's key rings.
-func rings(t *testing.T, count int) (tn *town, all []*accesscmd.KeyRing) {
+// rings returns a fixture's key rings.
+func rings(t *testing.T, count int) (tn *fixture, all []*accesscmd.KeyRing) {
 	t.Helper()
-	tn = newTown(t, count).follow()
+	tn = newFixture(t, count).follow()
 	for _, n := range tn.nodes {
 		all = append(all, &accesscmd.KeyRing{Commands: n.Commands, Admin: "root", Home: home, Now: tn.clock})
 	}
 	return tn, all
 }
 
-func create(tn *town, workspace uuid.UUID, expires *time.Time) apikey.Create {
+func create(tn *fixture, workspace uuid.UUID, expires *time.Time) apikey.Create {
 	return apikey.Create{Workspace: workspace, Name: "till", Permissions: reader, ExpiresAt: expires, Now: tn.clock()}
 }
 
 // deploys creates a key of the deployment, and returns its id too.
-func deploys(t *testing.T, tn *town, ring *accesscmd.KeyRing, expires *time.Time) (key, id string) {
+func deploys(t *testing.T, tn *fixture, ring *accesscmd.KeyRing, expires *time.Time) (key, id string) {
 	t.Helper()
 	key, out, err := accesscmd.CreateAPIKey(t.Context(), ring.Commands, commands.Request{Actor: operator, Workspace: home},
 		create(tn, home, expires))
@@ -52,7 +52,7 @@ func deploys(t *testing.T, tn *town, ring *accesscmd.KeyRing, expires *time.Time
 }
 
 // forged writes a key of a maker to the log without the checks of a creation.
-func forged(t *testing.T, tn *town, ring *accesscmd.KeyRing, maker actor.Actor) string {
+func forged(t *testing.T, tn *fixture, ring *accesscmd.KeyRing, maker actor.Actor) string {
 	t.Helper()
 	hash, id, c := sha256.Sum256([]byte("s")), uuid.New(), create(tn, home, nil)
 	c.By, c.SecretHash = maker, hash[:]
@@ -104,7 +104,7 @@ func joins(t *testing.T, ring *accesscmd.KeyRing, in, id uuid.UUID, p actor.Perm
 }
 
 // by creates a key in a workspace as an actor, with these permissions.
-func by(t *testing.T, tn *town, ring *accesscmd.KeyRing, who actor.Actor, in uuid.UUID, p actor.Permissions) string {
+func by(t *testing.T, tn *fixture, ring *accesscmd.KeyRing, who actor.Actor, in uuid.UUID, p actor.Permissions) string {
 	t.Helper()
 	who.Permissions = p
 	c := create(tn, in, nil)
@@ -115,7 +115,7 @@ func by(t *testing.T, tn *town, ring *accesscmd.KeyRing, who actor.Actor, in uui
 }
 
 // opens checks which permissions a node returns for the key; the zero Permissions: none.
-func opens(t *testing.T, tn *town, ring *accesscmd.KeyRing, key string, wanted actor.Permissions) {
+func opens(t *testing.T, tn *fixture, ring *accesscmd.KeyRing, key string, wanted actor.Permissions) {
 	t.Helper()
 	tn.hear()
 	who, err := ring.Authenticate(t.Context(), key)
@@ -132,35 +132,35 @@ func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
 	tn, all := rings(t, 2)
 	ring, other := all[0], all[1]
 	asha, ravi := tn.nodes[0].settle(t, "asha@example.org"), tn.nodes[0].settle(t, "ravi@example.org")
-	office := tn.nodes[0].state(t, asha).Workspace
-	joins(t, ring, office, ravi, workspace.Owner)
+	workspaceID := tn.nodes[0].state(t, asha).Workspace
+	joins(t, ring, workspaceID, ravi, workspace.Owner)
 	bearer := func(id uuid.UUID) actor.Actor { return actor.Actor{Type: "user", ID: id.String()} }
 	has := actor.Permissions{Ledger: actor.Write, Marketplace: actor.Write}
-	key, asOwner := by(t, tn, ring, bearer(ravi), office, has), by(t, tn, ring, bearer(asha), office, has)
+	key, asOwner := by(t, tn, ring, bearer(ravi), workspaceID, has), by(t, tn, ring, bearer(asha), workspaceID, has)
 	who, err := other.Authenticate(t.Context(), key)
 	require.NoError(t, err)
 	require.Equal(t, has, who.Permissions)
-	require.Equal(t, office, who.Workspace)
-	ofKey := by(t, tn, ring, who, office, actor.Permissions{Ledger: actor.Write}) // created by the key
-	given := by(t, tn, ring, operator, office, has)                               // created by the deployment
+	require.Equal(t, workspaceID, who.Workspace)
+	ofKey := by(t, tn, ring, who, workspaceID, actor.Permissions{Ledger: actor.Write}) // created by the key
+	given := by(t, tn, ring, operator, workspaceID, has)                               // created by the deployment
 
-	does(t, ring, workspace.Kind, office, office, workspace.Change{
+	does(t, ring, workspace.Kind, workspaceID, workspaceID, workspace.Change{
 		By: operator, User: ravi, To: actor.Permissions{Ledger: actor.Read, Messaging: actor.None, Marketplace: actor.None, Audit: actor.Read},
 	})
 	opens(t, tn, other, key, actor.Permissions{Ledger: actor.Read})
 	opens(t, tn, other, ofKey, actor.Permissions{Ledger: actor.Read})
-	does(t, ring, workspace.Kind, office, office, workspace.Remove{By: operator, User: ravi})
+	does(t, ring, workspace.Kind, workspaceID, workspaceID, workspace.Remove{By: operator, User: ravi})
 	opens(t, tn, other, key, actor.Permissions{})
 	opens(t, tn, other, ofKey, actor.Permissions{})
-	joins(t, ring, office, ravi, workspace.Owner)
+	joins(t, ring, workspaceID, ravi, workspace.Owner)
 	opens(t, tn, other, key, has)
 	opens(t, tn, other, asOwner, has)
 
 	// Without members, only an operator reaches the books.
-	master := by(t, tn, ring, operator, office, actor.Permissions{Operator: true})
+	master := by(t, tn, ring, operator, workspaceID, actor.Permissions{Operator: true})
 	opens(t, tn, other, given, has)
 	for _, id := range []uuid.UUID{asha, ravi} {
-		does(t, ring, workspace.Kind, office, office, workspace.Remove{User: id, Erased: true})
+		does(t, ring, workspace.Kind, workspaceID, workspaceID, workspace.Remove{User: id, Erased: true})
 	}
 	for _, k := range []string{key, ofKey, asOwner, given} {
 		opens(t, tn, other, k, actor.Permissions{})
@@ -169,7 +169,7 @@ func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
 }
 
 // makes creates a key with another key, and returns its id too.
-func makes(t *testing.T, tn *town, ring *accesscmd.KeyRing, key string) (made, id string) {
+func makes(t *testing.T, tn *fixture, ring *accesscmd.KeyRing, key string) (made, id string) {
 	t.Helper()
 	tn.hear()
 	who, err := ring.Authenticate(t.Context(), key)
@@ -187,18 +187,18 @@ func TestMadeKeysEndWithTheirMaker(t *testing.T) {
 	tn, all := rings(t, 2)
 	ring, other := all[0], all[1]
 	asha := tn.nodes[0].settle(t, "asha@example.org")
-	office := tn.nodes[0].state(t, asha).Workspace
+	workspaceID := tn.nodes[0].state(t, asha).Workspace
 	for who, of := range map[string]actor.Actor{"a user's": {Type: "user", ID: asha.String()}, "the deployment's": operator} {
 		t.Run(who, func(t *testing.T) {
 			has := actor.Permissions{Ledger: actor.Write, Marketplace: actor.Write}
-			first := by(t, tn, ring, of, office, has)
+			first := by(t, tn, ring, of, workspaceID, has)
 			bearer, err := ring.Authenticate(t.Context(), first)
 			require.NoError(t, err)
 			second, id := makes(t, tn, ring, first)
 			third, _ := makes(t, tn, other, second)
 			beside, _ := makes(t, tn, ring, first)
 			opens(t, tn, other, third, has)
-			does(t, ring, apikey.Kind, uuid.MustParse(id), office, apikey.Revoke{})
+			does(t, ring, apikey.Kind, uuid.MustParse(id), workspaceID, apikey.Revoke{})
 			for _, k := range []string{second, third} {
 				opens(t, tn, ring, k, actor.Permissions{})
 				opens(t, tn, other, k, actor.Permissions{})
@@ -207,8 +207,8 @@ func TestMadeKeysEndWithTheirMaker(t *testing.T) {
 			opens(t, tn, other, beside, has)
 
 			// A request authenticated before the revocation fails after it.
-			does(t, ring, apikey.Kind, uuid.MustParse(bearer.ID), office, apikey.Revoke{})
-			late := by(t, tn, other, bearer, office, has)
+			does(t, ring, apikey.Kind, uuid.MustParse(bearer.ID), workspaceID, apikey.Revoke{})
+			late := by(t, tn, other, bearer, workspaceID, has)
 			for _, k := range []string{first, beside, late} {
 				opens(t, tn, other, k, actor.Permissions{})
 			}
@@ -260,18 +260,18 @@ func TestOperatorsKeyEndsWithTheOperatorsRights(t *testing.T) {
 	tn, all := rings(t, 2)
 	ring, other := all[0], all[1]
 	asha, ravi := tn.nodes[0].settle(t, "asha@example.org"), tn.nodes[0].settle(t, "ravi@example.org")
-	office, abroad := tn.nodes[0].state(t, asha).Workspace, tn.nodes[0].state(t, ravi).Workspace
-	does(t, ring, user.Kind, asha, office, user.Grant{Operator: true})
+	workspaceID, abroad := tn.nodes[0].state(t, asha).Workspace, tn.nodes[0].state(t, ravi).Workspace
+	does(t, ring, user.Kind, asha, workspaceID, user.Grant{Operator: true})
 	bearer := actor.Actor{Type: "user", ID: asha.String()}
 	root := actor.Permissions{Operator: true}
-	key, there := by(t, tn, ring, bearer, office, root), by(t, tn, ring, bearer, abroad, reader)
+	key, there := by(t, tn, ring, bearer, workspaceID, root), by(t, tn, ring, bearer, abroad, reader)
 	opens(t, tn, other, key, root)
 	opens(t, tn, other, there, reader)
-	does(t, ring, user.Kind, asha, office, user.Grant{})
+	does(t, ring, user.Kind, asha, workspaceID, user.Grant{})
 	opens(t, tn, other, key, workspace.Owner) // her permissions in her own workspace
 	opens(t, tn, other, there, actor.Permissions{})
 	now := tn.clock()
-	does(t, ring, user.Kind, asha, office, user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now})
+	does(t, ring, user.Kind, asha, workspaceID, user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now})
 	opens(t, tn, other, key, actor.Permissions{})
 }
 

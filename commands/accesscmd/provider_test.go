@@ -21,7 +21,7 @@ func identity(email string) accesscmd.Identity {
 
 func TestIssuerAndSubjectAreTheIdentity(t *testing.T) {
 	t.Parallel()
-	n := newTown(t, 1).nodes[0]
+	n := newFixture(t, 1).nodes[0]
 	who := identity("asha@example.org")
 	_, err := n.SignInByProvider(t.Context(), commands.Request{}, who)
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestIssuerAndSubjectAreTheIdentity(t *testing.T) {
 // address goes to its owner.
 func TestUserOfAnothersAddressKeepsTheAccountWithoutIt(t *testing.T) {
 	t.Parallel()
-	n := newTown(t, 1).nodes[0]
+	n := newFixture(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
 	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestUserOfAnothersAddressKeepsTheAccountWithoutIt(t *testing.T) {
 
 func TestAProviderNeedNotTellNames(t *testing.T) {
 	t.Parallel()
-	n := newTown(t, 1).nodes[0]
+	n := newFixture(t, 1).nodes[0]
 	who := identity("asha.rao@example.org")
 	who.GivenName, who.FamilyName = "\u202e", ""
 	in, err := n.SignInByProvider(t.Context(), commands.Request{}, who)
@@ -76,7 +76,7 @@ func TestAProviderNeedNotTellNames(t *testing.T) {
 
 func TestANewcomerWhoSignsInTwiceAtOnceGetsOneAccount(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 2)
+	tn := newFixture(t, 2)
 	slow, quick := tn.nodes[0], tn.nodes[1]
 	reached, goOn := slow.paused("user-")
 	type outcome struct {
@@ -100,7 +100,7 @@ func TestANewcomerWhoSignsInTwiceAtOnceGetsOneAccount(t *testing.T) {
 
 func TestProviderSignInRecoversFromACrash(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 2)
+	tn := newFixture(t, 2)
 	a, b := tn.nodes[0], tn.nodes[1]
 	existing := b.register(t, "known@example.org")
 	for _, email := range []string{"known@example.org", "new@example.org"} {
@@ -138,7 +138,7 @@ func TestProviderSignInRecoversFromACrash(t *testing.T) {
 
 func TestErasedUserReturnsFromAProviderAsANewUser(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn := newFixture(t, 1)
 	n := tn.nodes[0]
 	first, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestErasedUserReturnsFromAProviderAsANewUser(t *testing.T) {
 // An attacker registers another person's address, and waits for them to sign in through a provider.
 func TestPreRegisteredAddressGoesToItsOwner(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn := newFixture(t, 1)
 	n := tn.nodes[0]
 	id := n.register(t, "victim@example.org")
 	mailed := n.mail(t, credentials.Reset, id)

@@ -17,7 +17,7 @@ import (
 var errNoUndo = credentials.Undo.Refusal()
 
 // undoing returns the token that the mail about the user's last change would contain.
-func (n *townNode) undoing(t *testing.T, id uuid.UUID) string {
+func (n *node) undoing(t *testing.T, id uuid.UUID) string {
 	t.Helper()
 	left := n.state(t, id).Left
 	require.NotEmpty(t, left)
@@ -27,7 +27,7 @@ func (n *townNode) undoing(t *testing.T, id uuid.UUID) string {
 }
 
 // taken returns an account that an attacker took over: they know its password, changed its address, and signed in both ways.
-func (n *townNode) taken(t *testing.T, from, to string) (id uuid.UUID, undo string, in []string) {
+func (n *node) taken(t *testing.T, from, to string) (id uuid.UUID, undo string, in []string) {
 	t.Helper()
 	id = n.settle(t, from)
 	n.moved(t, id, to)
@@ -44,12 +44,12 @@ func (n *townNode) taken(t *testing.T, from, to string) (id uuid.UUID, undo stri
 
 func TestUndoLocksTheAttackerOut(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn := newFixture(t, 1)
 	n := tn.nodes[0]
 	id, undo, in := n.taken(t, "asha@example.org", "eve@example.net")
 	reset := n.mail(t, credentials.Reset, id)
 	n.moved(t, id, "mallory@example.net")
-	theirs := n.undoing(t, id) // of the change from eve@, mailed to eve@
+	theirs := n.undoing(t, id) // token of the change from eve@, which Bahi mailed to eve@
 	at, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	require.NotZero(t, at)
@@ -82,7 +82,7 @@ func TestUndoLocksTheAttackerOut(t *testing.T) {
 
 func TestUndoIsValidForSevenDays(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn := newFixture(t, 1)
 	n := tn.nodes[0]
 	id := n.settle(t, "asha@example.org")
 	n.moved(t, id, "rao@example.org")
@@ -104,7 +104,7 @@ func TestUndoIsValidForSevenDays(t *testing.T) {
 // the address.
 func TestOnlyAVerifiedAddressBlocksAnUndo(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn := newFixture(t, 1)
 	n := tn.nodes[0]
 	for i, squat := range []func(email string) uuid.UUID{
 		func(email string) uuid.UUID { return n.register(t, email) },
@@ -130,7 +130,7 @@ func TestOnlyAVerifiedAddressBlocksAnUndo(t *testing.T) {
 
 func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 2)
+	tn := newFixture(t, 2)
 	a, b := tn.nodes[0], tn.nodes[1]
 	for die := 1; ; die++ {
 		email := strings.Repeat("a", die) + "@example.org"

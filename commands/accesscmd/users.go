@@ -88,7 +88,7 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 // state.
 func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id, thisSession uuid.UUID, current,
 	password string) (commands.Outcome[user.State], error) {
-	out, done, err := a.Earlier(ctx, req, id) // a retry must not need the current password, which has changed
+	out, done, err := a.PreviousOutcome(ctx, req, id) // a retry must not need the current password, which has changed
 	if done || err != nil {
 		return out, err
 	}

@@ -16,7 +16,7 @@ import (
 	"bahi/domain/fault"
 )
 
-func text(t *testing.T, n *townNode, s user.State, which string) string {
+func text(t *testing.T, n *node, s user.State, which string) string {
 	t.Helper()
 	shown, err := n.Text(t.Context(),
 		map[string]user.State{"first": {Email: s.FirstName}, "last": {Email: s.LastName}, "phone": {Email: s.Phone}, "email": s}[which].Email)
@@ -27,7 +27,7 @@ func text(t *testing.T, n *townNode, s user.State, which string) string {
 // A token for one address proves nothing about the next, however late it was issued.
 func TestTokenForOneAddressProvesNoOther(t *testing.T) {
 	t.Parallel()
-	n := newTown(t, 1).nodes[0]
+	n := newFixture(t, 1).nodes[0]
 	id := n.register(t, "asha@example.org")
 	old := n.state(t, id)
 	verify, reset := n.mail(t, credentials.Verify, id), n.mail(t, credentials.Reset, id)
@@ -49,7 +49,7 @@ func TestTokenForOneAddressProvesNoOther(t *testing.T) {
 // Of two concurrent uploads of one request, one picture becomes the user's, and the other is unused.
 func TestRepeatedUploadLeavesOnePicture(t *testing.T) {
 	t.Parallel()
-	n := newTown(t, 1).nodes[0]
+	n := newFixture(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
 	once := commands.Request{
 		Actor: actor.Actor{Type: "user", ID: id.String()}, Key: "upload", Operation: "upload-picture", Fingerprint: []byte("the same"),
@@ -65,7 +65,7 @@ func TestRepeatedUploadLeavesOnePicture(t *testing.T) {
 
 func TestPasswordChangeNeedsTheCurrentOneAndEndsOtherSessions(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn := newFixture(t, 1)
 	n := tn.nodes[0]
 	id := n.settle(t, "asha@example.org")
 	this, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
@@ -101,7 +101,7 @@ func must(t *testing.T, err error) *fault.Error {
 
 func TestAResetProvesTheAddress(t *testing.T) {
 	t.Parallel()
-	n := newTown(t, 1).nodes[0]
+	n := newFixture(t, 1).nodes[0]
 	id := n.register(t, "asha@example.org")
 	_, err := n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Reset, id), "eight copper nails")
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestAResetProvesTheAddress(t *testing.T) {
 
 func TestTokenHasItsUsersPermissions(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 2).follow()
+	tn := newFixture(t, 2).follow()
 	n, ring := tn.nodes[0], tn.nodes[1].ring
 	id := n.settle(t, "asha@example.org")
 	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)

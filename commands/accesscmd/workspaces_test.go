@@ -20,28 +20,28 @@ import (
 
 var clerk = actor.Permissions{Ledger: actor.Read, Marketplace: actor.Write}
 
-// office is a workspace with its owner.
-type office struct {
-	n     *townNode
+// workspaceFixture is a workspace with its owner.
+type workspaceFixture struct {
+	n     *node
 	owner uuid.UUID
 	id    uuid.UUID
 }
 
-func (n *townNode) office(t *testing.T, email string) *office {
+func (n *node) newWorkspace(t *testing.T, email string) *workspaceFixture {
 	t.Helper()
 	owner := n.settle(t, email)
-	return &office{n, owner, n.state(t, owner).Workspace}
+	return &workspaceFixture{n, owner, n.state(t, owner).Workspace}
 }
 
-// by returns a request of a user in the office, with these permissions.
-func (o *office) by(_ *testing.T, id uuid.UUID, p actor.Permissions) commands.Request {
+// by returns a request of a user in the workspace, with these permissions.
+func (o *workspaceFixture) by(_ *testing.T, id uuid.UUID, p actor.Permissions) commands.Request {
 	return commands.Request{
 		Actor: actor.Actor{Type: "user", ID: id.String(), Workspace: o.id, Permissions: p}, Workspace: o.id, Operation: "op",
 		Fingerprint: []byte("x"),
 	}
 }
 
-func (o *office) members(t *testing.T) map[uuid.UUID]actor.Permissions {
+func (o *workspaceFixture) members(t *testing.T) map[uuid.UUID]actor.Permissions {
 	t.Helper()
 	l, err := commands.Load(t.Context(), o.n.Commands.Fresh(), workspace.Kind, o.id.String())
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func (o *office) members(t *testing.T) map[uuid.UUID]actor.Permissions {
 }
 
 // token returns the token in the invitation's mail.
-func (o *office) token(t *testing.T, invitation uuid.UUID) string {
+func (o *workspaceFixture) token(t *testing.T, invitation uuid.UUID) string {
 	t.Helper()
 	mailed, err := o.n.Credentials.Mailed.Issue(t.Context(), credentials.Invitation, credentials.Mailing{
 		Subject: invitation, Recipient: uuid.New(), Number: jobs.Add(1),
@@ -59,7 +59,7 @@ func (o *office) token(t *testing.T, invitation uuid.UUID) string {
 }
 
 // invite invites an address and returns the token in the mail.
-func (o *office) invite(t *testing.T, email string, p actor.Permissions) string {
+func (o *workspaceFixture) invite(t *testing.T, email string, p actor.Permissions) string {
 	t.Helper()
 	id, _, err := o.n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, email, p)
 	require.NoError(t, err)
@@ -68,10 +68,10 @@ func (o *office) invite(t *testing.T, email string, p actor.Permissions) string 
 
 func TestAcceptingIsIdempotentByKey(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 2)
+	tn := newFixture(t, 2)
 	n, other := tn.nodes[0], tn.nodes[1]
-	o, abroad := n.office(t, "asha@example.org"), n.office(t, "usha@example.org")
-	ravi := n.office(t, "ravi@example.org")
+	o, abroad := n.newWorkspace(t, "asha@example.org"), n.newWorkspace(t, "usha@example.org")
+	ravi := n.newWorkspace(t, "ravi@example.org")
 	keyed := func(key, fingerprint string) commands.Request {
 		req := ravi.by(t, ravi.owner, workspace.Owner)
 		req.Key, req.Fingerprint = key, []byte(fingerprint)
@@ -88,7 +88,7 @@ func TestAcceptingIsIdempotentByKey(t *testing.T) {
 	require.Equal(t, []string{"RequestAccepted", "MemberJoined"}, []string{written[0].Type, written[1].Type})
 	require.Len(t, written, 2)
 	require.Equal(t, 1, event.More(written[0].Meta), "one transaction")
-	for _, node := range []*townNode{other, n} {
+	for _, node := range []*node{other, n} {
 		in, again, err := node.Accept(t.Context(), keyed("k", "token"), token, ravi.owner)
 		require.NoError(t, err)
 		require.Equal(t, o.id, in)
@@ -111,15 +111,15 @@ func TestAcceptingIsIdempotentByKey(t *testing.T) {
 func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"request-", "workspace-"} {
-		for what, hook := range map[string]func(f *frail) *func(context.Context, string) error{
-			"before": func(f *frail) *func(context.Context, string) error { return &f.before },
-			"after":  func(f *frail) *func(context.Context, string) error { return &f.after },
+		for what, hook := range map[string]func(f *failingLog) *func(context.Context, string) error{
+			"before": func(f *failingLog) *func(context.Context, string) error { return &f.before },
+			"after":  func(f *failingLog) *func(context.Context, string) error { return &f.after },
 		} {
 			t.Run(what+" "+prefix, func(t *testing.T) {
 				t.Parallel()
-				tn := newTown(t, 2)
+				tn := newFixture(t, 2)
 				n := tn.nodes[0]
-				o, ravi := n.office(t, "asha@example.org"), n.office(t, "ravi@example.org")
+				o, ravi := n.newWorkspace(t, "asha@example.org"), n.newWorkspace(t, "ravi@example.org")
 				token := o.invite(t, "ravi@example.org", clerk)
 				req := ravi.by(t, ravi.owner, workspace.Owner)
 				req.Key = "k"
@@ -150,9 +150,9 @@ func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 // An address outlives its user: the next user with it can be invited.
 func TestErasedUsersAddressCanBeInvited(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn := newFixture(t, 1)
 	n := tn.nodes[0]
-	o := n.office(t, "asha@example.org")
+	o := n.newWorkspace(t, "asha@example.org")
 	o.invite(t, "ravi@example.org", clerk)
 	first := n.settle(t, "ravi@example.org")
 	o.invite(t, "ravi@example.org", clerk)

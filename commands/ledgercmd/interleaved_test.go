@@ -92,8 +92,8 @@ func (logReads) Clients(context.Context, uuid.UUID) ([]orderdraft.Client, error)
 
 func (logReads) HighestSlip(context.Context, uuid.UUID, int64) (int64, error) { return 0, nil }
 
-// workshop has the records that exist before the commands.
-type workshop struct {
+// initialRecords has the records that exist before the commands.
+type initialRecords struct {
 	sbi, hdfc               int64 // accounts
 	row, older              int64 // of sbi: five days old, and a month old
 	meena, asha, imran      int64 // two clients, a karigar
@@ -116,7 +116,7 @@ func startBooks(ctx context.Context, n *interleavetest.Node) (*ledgercmd.Books, 
 }
 
 // settle creates the records.
-func settle(t *testing.T, log *interleavetest.Log) (w workshop) {
+func settle(t *testing.T, log *interleavetest.Log) (w initialRecords) {
 	t.Helper()
 	b, _, err := startBooks(t.Context(), interleavetest.NewNode(log))
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func posting(
 	}}
 }
 
-func (w workshop) commands(t *testing.T) []bookCommand {
+func (w initialRecords) commands(t *testing.T) []bookCommand {
 	t.Helper()
 	type (
 		ctx   = context.Context
@@ -320,7 +320,7 @@ func broken(base *interleavetest.Log) func([]event.Stored) ([]string, error) {
 	}
 }
 
-// newSuite returns the ledger's commands, with a workshop for them.
+// newSuite returns the ledger's commands, with records for them.
 func newSuite(t *testing.T) *commandtest.Suite[*ledgercmd.Books] {
 	t.Helper()
 	s := &commandtest.Suite[*ledgercmd.Books]{Log: interleavetest.NewLog(), Start: startBooks}

@@ -252,11 +252,11 @@ func (k *Khatas) ReadLater(ctx context.Context, number string, last bool) error 
 	case ctx.Err() != nil, fault.Soon(err) > 0: // another file of the workspace is being read
 		return err
 	case final && (refused.Kind != fault.Unavailable || last):
-		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Why: refused.Error()})
+		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Reason: refused.Error()})
 		return err
 	case last:
 		k.Books.Log.ErrorContext(ctx, "reading a khata failed", "khata", number, "error", err)
-		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Why: "The file could not be read"})
+		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Reason: "The file could not be read"})
 		return err
 	default:
 		return err

@@ -47,24 +47,24 @@ var (
 	errCrash  = errors.New("the process is gone")
 )
 
-// rupees requests an entry of n rupees.
+// rupees returns a side with one entry of n rupees.
 func rupees(n int64) book.SideInput { return book.Entries([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
 
-// office is a database with tables of the books that follow the log.
-type office struct {
+// fixture is a database with tables of the books that follow the log.
+type fixture struct {
 	pool  *pgxpool.Pool
 	store *postgres.Store
 	views *ledgerview.Views
 	vault *vault.Vault
 }
 
-func openOffice(t *testing.T) *office {
+func openFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	log := slog.New(slog.DiscardHandler)
-	o := &office{pool: pool}
+	o := &fixture{pool: pool}
 	o.store, err = postgres.Open(t.Context(), pool, log)
 	require.NoError(t, err)
 	t.Cleanup(o.store.Close)
@@ -103,11 +103,11 @@ func run(t *testing.T, do func(context.Context) error) {
 	})
 }
 
-// node is one of several processes of the office.
+// node is one of several processes of the fixture.
 type node struct{ *ledgercmd.Books }
 
 // node starts a process.
-func (o *office) node(t *testing.T) *node {
+func (o *fixture) node(t *testing.T) *node {
 	t.Helper()
 	log, err := postgres.Open(t.Context(), o.pool, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func (n *node) lock(t *testing.T, through *unit.Date) {
 	require.NoError(t, err)
 }
 
-func (o *office) head(t *testing.T) event.Position {
+func (o *fixture) head(t *testing.T) event.Position {
 	t.Helper()
 	head, err := o.store.Head(t.Context())
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ import (
 
 // ordersAgree checks that commands and tables have the same orders and takadas, and that the delivered weights equal the weights of the
 // takadas.
-func (o *office) ordersAgree(t *testing.T, rt require.TestingT, judge *node) {
+func (o *fixture) ordersAgree(t *testing.T, rt require.TestingT, judge *node) {
 	t.Helper()
 	delivered, weights := map[int64]unit.Grams{}, map[int64]unit.Grams{}
 	o.everyStream(t, takada.Kind.Category(), func(workspace uuid.UUID, number int64) {
@@ -68,7 +68,7 @@ func (o *office) ordersAgree(t *testing.T, rt require.TestingT, judge *node) {
 }
 
 // everyStream calls take for each stream of a category, with the workspace of its first event.
-func (o *office) everyStream(t *testing.T, category string, take func(workspace uuid.UUID, number int64)) {
+func (o *fixture) everyStream(t *testing.T, category string, take func(workspace uuid.UUID, number int64)) {
 	t.Helper()
 	for e, err := range o.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
@@ -83,7 +83,7 @@ func (o *office) everyStream(t *testing.T, category string, take func(workspace 
 }
 
 // tell formats the stream's events in the log.
-func (o *office) tell(t *testing.T, stream string) (text string) {
+func (o *fixture) tell(t *testing.T, stream string) (text string) {
 	t.Helper()
 	for e, err := range o.store.ReadStream(t.Context(), stream, 0, eventstore.Forwards) {
 		require.NoError(t, err)
@@ -92,15 +92,15 @@ func (o *office) tell(t *testing.T, stream string) (text string) {
 	return text
 }
 
-// desk is a workspace's orders.
-type desk struct {
+// orderModel is a workspace's orders.
+type orderModel struct {
 	t                                  *testing.T
 	rt                                 *rapid.T
 	spaces                             []uuid.UUID
 	clients, karigars, orders, takadas []int64
 }
 
-func (d *desk) one(of []int64, label string) int64 {
+func (d *orderModel) one(of []int64, label string) int64 {
 	if len(of) == 0 {
 		return 1
 	}
@@ -108,7 +108,7 @@ func (d *desk) one(of []int64, label string) int64 {
 }
 
 // step runs one command, even one that the domain refuses.
-func (d *desk) step(n *node) error {
+func (d *orderModel) step(n *node) error {
 	space := d.spaces[0]
 	if rapid.IntRange(0, 9).Draw(d.rt, "stranger") == 9 {
 		space = d.spaces[1]
@@ -177,10 +177,10 @@ func (d *desk) step(n *node) error {
 // TestFiveCommandsKeepTheRules covers concurrent commands and processes that die.
 func TestCommandsAndOrdersAgreeWhateverHappens(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := openFixture(t)
 	n := o.node(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		d := &desk{t: t, rt: rt, spaces: []uuid.UUID{uuid.New(), uuid.New()}}
+		d := &orderModel{t: t, rt: rt, spaces: []uuid.UUID{uuid.New(), uuid.New()}}
 		begin := as(t, func(r *commands.Request) { r.Workspace = d.spaces[0] })
 		for range 2 {
 			out, err := ledgercmd.OpenAccount(t.Context(), begin, n.Books, client.Ledger, book.OpenAccount{Name: "Meena"})

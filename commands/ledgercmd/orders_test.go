@@ -38,7 +38,7 @@ func takadaOf(number int64, maker *int64) takada.Add {
 }
 
 // order reads an order.
-func (o *office) order(t *testing.T, number int64) ledgerview.ClientOrder {
+func (o *fixture) order(t *testing.T, number int64) ledgerview.ClientOrder {
 	t.Helper()
 	read, err := o.views.Order(t.Context(), nil, workspace, number)
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func (o *office) order(t *testing.T, number int64) ledgerview.ClientOrder {
 
 func TestSlipsOfOtherClientsAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := openFixture(t)
 	n := o.node(t)
 	holder, other := n.opens(t, client.Ledger), n.opens(t, client.Ledger)
 	slipped := func(holder int64, slip string, date unit.Date) commands.Outcome[order.State] {
@@ -85,7 +85,7 @@ func (n *node) drafts(t *testing.T, text string, holder int64) int64 {
 
 func TestSlipNumbersContinueThoseOfOrdersAndOtherDrafts(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := openFixture(t)
 	n := o.node(t)
 	holder := n.opens(t, client.Ledger)
 	next := func(draft int64) string {
@@ -113,7 +113,7 @@ func TestSlipNumbersContinueThoseOfOrdersAndOtherDrafts(t *testing.T) {
 
 func TestAMessageAndThePhoneOfItsSenderAreOneTransaction(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := openFixture(t)
 	n := o.node(t)
 	_, _, err := ledgercmd.ReceiveDraft(t.Context(), as(t), n.Books,
 		ledgercmd.Message{ID: "m1", From: "919812345678", User: "IN.1", Text: "payal 250 gm", At: time.Now()})

@@ -48,7 +48,7 @@ func TestRowsPostedTogetherAreOneTransaction(t *testing.T) {
 	require.Equal(t, out.First+3, n.add(t, account, today), "its numbers follow one another")
 }
 
-// blind is books with unreadable tables.
+// blind is a view of the books whose tables cannot be read.
 type blind struct{ ledgercmd.Reads }
 
 func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, error) { return nil, errCrash }
@@ -67,7 +67,7 @@ func TestBooksThatDoNotAnswerAreNotTakenForEmpty(t *testing.T) {
 // The tables of a stopped projection lack the newest rows. Commands must not depend on them.
 func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := openFixture(t)
 	n := o.node(t)
 	account := n.open(t)
 	o.park(t)
@@ -82,7 +82,7 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 }
 
 // park parks the books at an unreadable event.
-func (o *office) park(t *testing.T) {
+func (o *fixture) park(t *testing.T) {
 	t.Helper()
 	_, err := o.store.Append(t.Context(), eventstore.To("bankrow-999999", eventstore.NoStream, event.Proposed{
 		ID: uuid.New(), Type: "BankRowAdded", Data: []byte(`{}`), Meta: []byte(`{"schema":99}`),
@@ -125,7 +125,7 @@ func page(t *testing.T, one, other, maker int64, date unit.Date) []khata.Asked {
 	return rows
 }
 
-// uploads records an upload that was read.
+// uploads records an upload and its result.
 func (n *node) uploads(t *testing.T) int64 {
 	t.Helper()
 	out, err := commands.Create(t.Context(), n.Commands, as(t), khata.Kind, n.Commands.IDFromSeries("row", 1),

@@ -31,8 +31,8 @@ import (
 	"bahi/migrations"
 )
 
-// mill is a company that sells. Its log has nothing else.
-type mill struct {
+// companyFixture is a company that sells. Its log has nothing else.
+type companyFixture struct {
 	*testing.T
 	log   *postgres.Store
 	vault *vault.Vault
@@ -42,7 +42,7 @@ type mill struct {
 
 var at = uuid.New()
 
-func newMill(t *testing.T) *mill {
+func newCompany(t *testing.T) *companyFixture {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
 	require.NoError(t, err)
@@ -53,14 +53,14 @@ func newMill(t *testing.T) *mill {
 	lawstest.Keep(t, log)
 	keys, err := vault.Open(t.Context(), pool, make([]byte, 32), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	m := &mill{T: t, log: log, vault: keys}
+	m := &companyFixture{T: t, log: log, vault: keys}
 	made, err := marketplacecmd.CreateCompany(t.Context(), m.handler(log), asked(""), company.Create{Name: "Asha Mills"})
 	require.NoError(t, err)
 	m.of = uuid.MustParse(made.ID)
 	return m
 }
 
-func (m *mill) handler(log eventstore.Store) *commands.Handler {
+func (m *companyFixture) handler(log eventstore.Store) *commands.Handler {
 	return commands.New(log, m.vault, time.Now)
 }
 
@@ -69,7 +69,7 @@ func asked(key string) commands.Request {
 }
 
 // ProductsBySKU implements [marketplacecmd.MarketplacePageParams].
-func (m *mill) ProductsBySKU(_ context.Context, _ uuid.UUID, keys []string) (map[string]product.Listed, error) {
+func (m *companyFixture) ProductsBySKU(_ context.Context, _ uuid.UUID, keys []string) (map[string]product.Listed, error) {
 	found := map[string]product.Listed{}
 	for _, key := range keys {
 		if p, there := m.shelf[key]; there {
@@ -80,7 +80,7 @@ func (m *mill) ProductsBySKU(_ context.Context, _ uuid.UUID, keys []string) (map
 }
 
 // send imports a file on a store, and returns the numbers of rows: created, updated, unchanged and failed.
-func (m *mill) send(store eventstore.Store, key, file string) (string, error) {
+func (m *companyFixture) send(store eventstore.Store, key, file string) (string, error) {
 	found, err := marketplacecmd.ReadCatalog(m.Context(), io.NewSectionReader(strings.NewReader(file), 0, int64(len(file))), false)
 	require.NoError(m, err)
 	done, err := marketplacecmd.ImportProducts(m.Context(), m.handler(store), asked(key), m,
@@ -89,7 +89,7 @@ func (m *mill) send(store eventstore.Store, key, file string) (string, error) {
 	return fmt.Sprintf("%d %d %d %d", r.Created, r.Updated, r.Unchanged, r.Failed), err
 }
 
-func (m *mill) imports(file, want string) {
+func (m *companyFixture) imports(file, want string) {
 	m.Helper()
 	said, err := m.send(m.log, "", file)
 	require.NoError(m, err)
@@ -97,7 +97,7 @@ func (m *mill) imports(file, want string) {
 }
 
 // look reads the whole log into the shelf, and checks that at no position two products have one SKU. It returns the products by SKU.
-func (m *mill) look() map[string]string {
+func (m *companyFixture) look() map[string]string {
 	m.Helper()
 	states, shown := map[string]product.State{}, map[string]string{}
 	for stored, err := range m.log.ReadAll(m.Context(), 0, eventstore.Forwards) {
@@ -144,7 +144,7 @@ const list = "sku,name,price,category\nA-1,Hook,1,Brass\nA-2,Nail,2,Iron\nA-3,Ri
 
 func TestARowWhoseSKUIsKnownChangesItsProduct(t *testing.T) {
 	t.Parallel()
-	m := newMill(t)
+	m := newCompany(t)
 	m.imports(list, "3 0 0 0")
 	m.look()
 	m.imports(list, "0 0 3 0")
@@ -165,7 +165,7 @@ func TestARowWhoseSKUIsKnownChangesItsProduct(t *testing.T) {
 // Tables lag, or others are faster. Claims decide.
 func TestAnImportOnLateTablesDoublesNoProduct(t *testing.T) {
 	t.Parallel()
-	m := newMill(t)
+	m := newCompany(t)
 	m.imports(list, "3 0 0 0")
 	m.imports("sku,name,price\nA-1,Hook,9\nA-5,Bolt,5\nA-2,Nail,2\n", "1 1 1 0") // the tables lack it still
 	all := m.look()
@@ -189,7 +189,7 @@ func TestAnImportOnLateTablesDoublesNoProduct(t *testing.T) {
 
 func TestASKUIsOneProducts(t *testing.T) {
 	t.Parallel()
-	m := newMill(t)
+	m := newCompany(t)
 	m.imports(list, "3 0 0 0")
 	m.look()
 	h := m.handler(m.log)
@@ -230,18 +230,18 @@ func TestASKUIsOneProducts(t *testing.T) {
 
 var errGone = errors.New("the process is gone")
 
-// frail is the log of a process that crashes at an append: before it, or after it took place.
-type frail struct {
+// crashingLog is the log of a process that crashes at an append: before it, or after it took place.
+type crashingLog struct {
 	*postgres.Store
 
 	appends, at int64
 	after       bool
 }
 
-func (f *frail) crashes(now bool) bool { return f.appends == f.at && f.after == now }
+func (f *crashingLog) crashes(now bool) bool { return f.appends == f.at && f.after == now }
 
 // Append implements [eventstore.Store].
-func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+func (f *crashingLog) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	if f.appends++; f.crashes(false) {
 		return eventstore.Appended{}, errGone
 	}
@@ -253,7 +253,7 @@ func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (eventstor
 }
 
 // AppendEach implements [eventstore.Store].
-func (f *frail) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
+func (f *crashingLog) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
 	f.appends++
 	done := make([]eventstore.Result, len(appends))
 	if !f.crashes(false) {
@@ -269,7 +269,7 @@ func (f *frail) AppendEach(ctx context.Context, appends []eventstore.Transaction
 
 func TestAnImportThatCrashedIsContinued(t *testing.T) {
 	t.Parallel()
-	m := newMill(t)
+	m := newCompany(t)
 	crashed := 0
 	for n := int64(1); ; n++ {
 		alive := false
@@ -279,7 +279,7 @@ func TestAnImportThatCrashedIsContinued(t *testing.T) {
 			m.imports(one, "2 0 0 0")
 			m.look()
 			two := strings.ReplaceAll("sku,name,price\n#1,Hook,9\n#3,Ring,3\n,#plain,4\n", "#", mark)
-			_, err := m.send(&frail{Store: m.log, at: n, after: after}, mark, two)
+			_, err := m.send(&crashingLog{Store: m.log, at: n, after: after}, mark, two)
 			if alive = err == nil; !alive {
 				require.ErrorIs(t, err, errGone)
 				crashed++

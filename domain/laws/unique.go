@@ -27,7 +27,7 @@ import (
 // their claims are checked separately. A second spelling of a contact's phone is not a value of the contact: another contact may get it as
 // its phone.
 type values struct {
-	claimed map[uint64]value     // by the claim's stream; a slug also by its text
+	claimed map[uint64]value     // by the claim's stream; slugs have a second entry by their text
 	records map[uint64][]held    // by the record's stream
 	changes map[uint64]int       // number of changes of a user's address
 	sellers map[uint64]uuid.UUID // companies of products

@@ -11,8 +11,8 @@ import (
 type Text struct {
 	*Field[string]
 
-	Name string
-	Most int // characters
+	Name      string
+	MaxLength int // characters
 }
 
 // Texts returns the fields of type Field[string] of a struct in order. of is a pointer to the struct.
@@ -24,12 +24,12 @@ func Texts(of any) (all []Text) {
 			continue
 		}
 		tag := v.Type().Field(i).Tag
-		most, err := strconv.Atoi(tag.Get("maxLength"))
+		maxLength, err := strconv.Atoi(tag.Get("maxLength"))
 		if err != nil {
 			panic(fmt.Sprintf("%s.%s: a text has a maxLength", v.Type(), v.Type().Field(i).Name))
 		}
 		name, _, _ := strings.Cut(tag.Get("json"), ",")
-		all = append(all, Text{Field: field, Name: name, Most: most})
+		all = append(all, Text{Field: field, Name: name, MaxLength: maxLength})
 	}
 	return all
 }

@@ -93,7 +93,7 @@ func TidyAll(before, change any, formats map[string]func(field, text string) (st
 	texts := patch.Texts(before)
 	for i, f := range patch.Texts(change) {
 		var err error
-		if *f.Field, err = f.With(func(text string) (string, error) { return Normalise(f.Name, text, f.Most) }); err == nil &&
+		if *f.Field, err = f.With(func(text string) (string, error) { return Normalise(f.Name, text, f.MaxLength) }); err == nil &&
 			f.State == patch.Given && f.Value == "" {
 			*f.Field = patch.Clear[string]()
 		}

@@ -61,7 +61,7 @@ const (
 func (a *Archive) Checkpoints(trusted tlog.Keys) ([]tlog.RetainedCheckpoint, error) {
 	for _, f := range a.Files {
 		if (f.File == CheckpointsFile || f.File == PublicKeysFile) && f.Bytes > maxSigned {
-			return nil, &CorruptError{File: f.File, Why: fmt.Sprintf("it is longer than %d bytes", int64(maxSigned))}
+			return nil, &CorruptError{File: f.File, Reason: fmt.Sprintf("it is longer than %d bytes", int64(maxSigned))}
 		}
 	}
 	text, found, err := a.File(CheckpointsFile)
@@ -74,25 +74,25 @@ func (a *Archive) Checkpoints(trusted tlog.Keys) ([]tlog.RetainedCheckpoint, err
 	}
 	own, err := tlog.ParseKeys(string(public))
 	if err != nil {
-		return nil, &CorruptError{File: PublicKeysFile, Why: err.Error()}
+		return nil, &CorruptError{File: PublicKeysFile, Reason: err.Error()}
 	}
 	notes := tlog.SplitCheckpoints(text)
 	if len(notes) > maxCheckpoints {
-		return nil, &CorruptError{File: CheckpointsFile, Why: fmt.Sprintf("it has more than %d checkpoints", maxCheckpoints)}
+		return nil, &CorruptError{File: CheckpointsFile, Reason: fmt.Sprintf("it has more than %d checkpoints", maxCheckpoints)}
 	}
 	kept, err := trusted.ParseBundled(tlog.Origin(a.StoreID), "the archive's own", notes)
 	if err == nil {
 		_, err = own.ParseBundled(tlog.Origin(a.StoreID), "the archive's own", notes)
 	}
 	if err != nil {
-		return kept, &CorruptError{File: CheckpointsFile, Why: err.Error()}
+		return kept, &CorruptError{File: CheckpointsFile, Reason: err.Error()}
 	}
 	return kept, nil
 }
 
 // asFinding returns the range of events that a fault of the archive's files may affect.
 func (a *Archive) asFinding(b *CorruptError, proven uint64) tlog.Finding {
-	f := tlog.Finding{Kind: tlog.Rewritten, Proven: proven, Why: firstUpper(b.Error()) + "."}
+	f := tlog.Finding{Kind: tlog.Rewritten, Proven: proven, Reason: firstUpper(b.Error()) + "."}
 	before := uint64(0)
 	for _, s := range a.Segments {
 		if s.File == b.File {

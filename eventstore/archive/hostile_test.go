@@ -83,7 +83,7 @@ func TestHugeCheckpointsAreNotRead(t *testing.T) {
 	r, err := a.Verify(t.Context(), tlog.Keys{}, kept(t, l, keyOf(t, l, 1), 3), nil)
 	require.NoError(t, err)
 	require.Equal(t, tlog.Tampered, r.Verdict())
-	require.Contains(t, r.Finding.Why, "checkpoints.txt: it is longer than")
+	require.Contains(t, r.Finding.Reason, "checkpoints.txt: it is longer than")
 	require.EqualValues(t, 3, r.Proven, "the log is compared with kept checkpoints nevertheless")
 }
 
@@ -210,7 +210,7 @@ func TestWrongCheckpointsDoNotHideTheBadEvent(t *testing.T) {
 	r := verified(t, dir, trust(t, key), kept(t, l, key, 10))
 	require.Equal(t, tlog.Tampered, r.Verdict())
 	require.Contains(t, r.Finding.String(), "The first bad event is one of the events 4 to 6")
-	require.Contains(t, r.Finding.Why, "The archive is broken: checkpoints.txt")
+	require.Contains(t, r.Finding.Reason, "The archive is broken: checkpoints.txt")
 }
 
 func TestRepackedFileIsNotABadEvent(t *testing.T) {

@@ -84,7 +84,7 @@ type (
 func (s *Segments) UnmarshalJSON(text []byte) (err error) {
 	*s, err = readList(text, func(one Segment, n int) error {
 		if name := segmentName(n, !one.isCompressed()); one.File != name {
-			return &CorruptError{File: manifestName, Why: fmt.Sprintf("segment %d is called %q, not %s", n, one.File, name)}
+			return &CorruptError{File: manifestName, Reason: fmt.Sprintf("segment %d is called %q, not %s", n, one.File, name)}
 		}
 		return nil
 	})
@@ -99,7 +99,7 @@ func (f *Files) UnmarshalJSON(text []byte) (err error) {
 	*f, err = readList(text, func(one File, n int) error {
 		if n > maxFiles || !isFileName(one.File) {
 			return &CorruptError{File: manifestName,
-				Why: fmt.Sprintf("%q cannot be the name of a further file, of which there are at most %d", one.File, maxFiles)}
+				Reason: fmt.Sprintf("%q cannot be the name of a further file, of which there are at most %d", one.File, maxFiles)}
 		}
 		return nil
 	})
@@ -144,7 +144,7 @@ const maxManifest = 64 << 20
 // open opens a file of the archive. It refuses anything but a regular file: opening a pipe would block.
 func open(files fs.FS, name string) (fs.File, error) {
 	if info, err := fs.Stat(files, name); err == nil && !info.Mode().IsRegular() {
-		return nil, &CorruptError{File: name, Why: "it is not a regular file"}
+		return nil, &CorruptError{File: name, Reason: "it is not a regular file"}
 	}
 	return files.Open(name)
 }
@@ -170,17 +170,17 @@ func readManifest(files fs.FS) (m Manifest, err error) {
 		return m, fmt.Errorf("read the archive's manifest: %w", err)
 	}
 	if len(text) > maxManifest {
-		return m, &CorruptError{File: manifestName, Why: fmt.Sprintf("it is longer than %d bytes", maxManifest)}
+		return m, &CorruptError{File: manifestName, Reason: fmt.Sprintf("it is longer than %d bytes", maxManifest)}
 	}
 	err = json.Unmarshal(text, &m)
 	if b := asBroken(err); b != nil {
 		return m, b
 	}
 	if err != nil {
-		return m, &CorruptError{File: manifestName, Why: "invalid JSON: " + err.Error()}
+		return m, &CorruptError{File: manifestName, Reason: "invalid JSON: " + err.Error()}
 	}
 	if why := m.complaint(); why != "" {
-		return m, &CorruptError{File: manifestName, Why: why}
+		return m, &CorruptError{File: manifestName, Reason: why}
 	}
 	return m, nil
 }

@@ -23,10 +23,10 @@ const longestLine = 64 << 20
 
 // CorruptError reports a fault of an archive.
 type CorruptError struct {
-	File  string // in the archive
-	Line  uint64 // line of the file's text, from 1; 0: the whole file
-	Event uint64 // number of the event in the archive, from 1
-	Why   string
+	File   string // in the archive
+	Line   uint64 // line of the file's text, from 1; 0: the whole file
+	Event  uint64 // number of the event in the archive, from 1
+	Reason string
 }
 
 func (b *CorruptError) Error() string {
@@ -34,7 +34,7 @@ func (b *CorruptError) Error() string {
 	if b.Line > 0 {
 		where += fmt.Sprintf(", line %d (event %d)", b.Line, b.Event)
 	}
-	return fmt.Sprintf("the archive is broken: %s: %s", where, b.Why)
+	return fmt.Sprintf("the archive is broken: %s: %s", where, b.Reason)
 }
 
 // Archive is an archive for reading.
@@ -100,13 +100,13 @@ func (a *Archive) File(name string) (text []byte, found bool, err error) {
 		}
 		text, err := readFile(a.files, name, f.Bytes)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, true, &CorruptError{File: name, Why: "it is missing"}
+			return nil, true, &CorruptError{File: name, Reason: "it is missing"}
 		}
 		if err != nil {
 			return nil, true, fmt.Errorf("read %s: %w", name, err)
 		}
 		if sum := sha256.Sum256(text); int64(len(text)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 {
-			return nil, true, &CorruptError{File: name, Why: "it differs from the manifest: it was changed"}
+			return nil, true, &CorruptError{File: name, Reason: "it differs from the manifest: it was changed"}
 		}
 		return text, true, nil
 	}
@@ -124,11 +124,11 @@ type segmentReader struct {
 }
 
 func (r *segmentReader) broken(format string, args ...any) error {
-	return &CorruptError{File: r.File, Why: fmt.Sprintf(format, args...)}
+	return &CorruptError{File: r.File, Reason: fmt.Sprintf(format, args...)}
 }
 
 func (r *segmentReader) brokenLine(format string, args ...any) error {
-	return &CorruptError{File: r.File, Line: r.lines, Event: r.before + r.lines, Why: fmt.Sprintf(format, args...)}
+	return &CorruptError{File: r.File, Line: r.lines, Event: r.before + r.lines, Reason: fmt.Sprintf(format, args...)}
 }
 
 // read yields the segment's events. goOn is false after an error, or if yield returned false.

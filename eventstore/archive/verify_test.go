@@ -136,7 +136,7 @@ func TestDamageIsFoundNextToForgery(t *testing.T) {
 	forge(t, dir, 2, strings.Replace(unpack(t, dir, 2), "Bill 5", "Bill 9", 1), true)
 	f := verify(dir)
 	require.Equal(t, []uint64{5, 8}, []uint64{f.First, f.Last})
-	require.Contains(t, f.Why, "The archive is broken: segments/00000002.ndjson.zst: its text differs from the manifest")
+	require.Contains(t, f.Reason, "The archive is broken: segments/00000002.ndjson.zst: its text differs from the manifest")
 
 	dir = dirOf()
 	forge(t, dir, 1, strings.Replace(unpack(t, dir, 1), `{"position":3`, `{"position":4`, 1), false)
@@ -145,7 +145,7 @@ func TestDamageIsFoundNextToForgery(t *testing.T) {
 	for _, name := range []string{CheckpointsFile, PublicKeysFile} {
 		dir = dirOf()
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
-		require.Contains(t, verify(dir).Why, name+": it is missing")
+		require.Contains(t, verify(dir).Reason, name+": it is missing")
 	}
 }
 

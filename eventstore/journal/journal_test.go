@@ -210,7 +210,7 @@ func TestRefusalsOfTheServerAreFinal(t *testing.T) {
 	large[0].Data = fmt.Appendf(nil, `"%1000d"`, 1)
 	var tooLarge *eventstore.TooLarge
 	require.ErrorAs(t, f.Append(t.Context(), 0, large), &tooLarge)
-	require.EqualValues(t, 1000, tooLarge.Most)
+	require.EqualValues(t, 1000, tooLarge.Max)
 	require.Equal(t, 1, f.server.Appends)
 }
 

@@ -252,7 +252,7 @@ func asServer(err error) error {
 	case code == codes.InvalidArgument:
 		if m := atMost.FindStringSubmatch(err.Error()); m != nil {
 			most, _ := strconv.ParseInt(m[1], 10, 64) // digits
-			return &eventstore.TooLarge{Most: most}
+			return &eventstore.TooLarge{Max: most}
 		}
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case code == codes.PermissionDenied, code == codes.Unauthenticated, code == codes.Unimplemented, code == codes.FailedPrecondition,

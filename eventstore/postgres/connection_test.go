@@ -19,7 +19,7 @@ import (
 	"bahi/eventstore"
 )
 
-// fault is a cable's fault at one message of the client.
+// fault is a fault of a breakableDialer at one message of the client.
 type fault int
 
 const (
@@ -33,14 +33,14 @@ const (
 	faults
 )
 
-// cable opens the appender's connections and breaks them. It leaves a store's other connections alone.
-type cable struct {
+// breakableDialer opens the appender's connections and breaks them. It leaves a store's other connections alone.
+type breakableDialer struct {
 	next     func() fault // returns the fault of the next message
 	pulled   atomic.Bool  // no new connections
 	appender atomic.Pointer[wire]
 }
 
-func (c *cable) use(config *pgxpool.Config) {
+func (c *breakableDialer) use(config *pgxpool.Config) {
 	dial := config.ConnConfig.DialFunc
 	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if c.pulled.Load() {
@@ -50,7 +50,7 @@ func (c *cable) use(config *pgxpool.Config) {
 		if err != nil {
 			return nil, err
 		}
-		return &wire{Conn: conn, cable: c}, nil
+		return &wire{Conn: conn, dialer: c}, nil
 	}
 }
 
@@ -58,7 +58,7 @@ func (c *cable) use(config *pgxpool.Config) {
 type wire struct {
 	net.Conn
 
-	cable   *cable
+	dialer  *breakableDialer
 	begun   bool
 	appends bool
 	fault   atomic.Int32
@@ -71,13 +71,13 @@ func (w *wire) Write(message []byte) (int, error) {
 	if !w.begun {
 		w.begun, w.appends = true, bytes.Contains(message, []byte("plan_cache_mode"))
 		if w.appends {
-			w.cable.appender.Store(w)
+			w.dialer.appender.Store(w)
 		}
 		return w.Conn.Write(message)
 	}
 	f := none
 	if w.appends && message[0] != 'X' {
-		f = w.cable.next()
+		f = w.dialer.next()
 	}
 	if f != none {
 		w.fault.Store(int32(f))
@@ -145,11 +145,11 @@ func (o *once) next() fault {
 var brief = timeouts{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute, look: pollInterval}
 
 // ready returns a store whose appender is connected, and a function that arms its next fault.
-func ready(t *testing.T, p timeouts) (s *Store, f *once, c *cable, url string) {
+func ready(t *testing.T, p timeouts) (s *Store, f *once, c *breakableDialer, url string) {
 	t.Helper()
 	url = newLog(t)
 	f = &once{}
-	c = &cable{next: f.next}
+	c = &breakableDialer{next: f.next}
 	s = newStoreWith(t, url, p, c.use)
 	must(t, s, "first-1", makes(1)...) // these prepare the statements
 	must(t, s, "first-1", makes(1)...)
@@ -201,17 +201,17 @@ func TestLongOutageLeavesTheAppendInDoubt(t *testing.T) {
 	for f, there := range map[fault]bool{unsent: false, half: false, unheard: true} {
 		hasty := defaultTimeouts
 		hasty.resolve = 100 * time.Millisecond
-		s, fault, cable, _ := ready(t, hasty)
+		s, fault, dialer, _ := ready(t, hasty)
 		e := made(uuid.New())
 		fault.arm(f, 1)
-		cable.pulled.Store(true)
+		dialer.pulled.Store(true)
 		_, err := s.Append(t.Context(), eventstore.To("a-1", eventstore.NoStream, e))
 		require.ErrorIs(t, err, eventstore.ErrInDoubt)
 		require.NotErrorIs(t, err, eventstore.ErrUnavailable)
 		_, err = s.Append(t.Context(), eventstore.To("b-1", eventstore.NoStream, makes(1)...))
 		require.ErrorIs(t, err, eventstore.ErrUnavailable, "it was never sent")
 
-		cable.pulled.Store(false)
+		dialer.pulled.Store(false)
 		done, err := s.Append(t.Context(), eventstore.To("a-1", eventstore.NoStream, e))
 		require.NoError(t, err)
 		require.Equal(t, there, done.Replayed)
@@ -223,7 +223,7 @@ func TestLongOutageLeavesTheAppendInDoubt(t *testing.T) {
 // client's append had failed with nothing appended.
 func TestLostSessionCannotCommitLater(t *testing.T) {
 	t.Parallel()
-	s, _, cable, url := ready(t, defaultTimeouts)
+	s, _, dialer, url := ready(t, defaultTimeouts)
 	other := connect(t, url) // blocks the insert itself, and no reads
 	_, err := other.Exec(t.Context(), `begin; lock table log.event in share mode`)
 	require.NoError(t, err)
@@ -242,7 +242,7 @@ func TestLostSessionCannotCommitLater(t *testing.T) {
 	}
 	waiting(1)
 	cancel() // no retry
-	require.NoError(t, cable.appender.Load().Close())
+	require.NoError(t, dialer.appender.Load().Close())
 	require.ErrorIs(t, <-answer, context.Canceled)
 	_, err = other.Exec(t.Context(), `commit`) // now the lost session would insert and commit
 	require.NoError(t, err)
@@ -251,14 +251,14 @@ func TestLostSessionCannotCommitLater(t *testing.T) {
 	require.Len(t, wholeLog(t, s), 3)
 }
 
-// deaf is a connection that loses the first LISTEN, as a server does that stops after it has accepted the connection.
-type deaf struct {
+// lossyListener is a connection that loses the first LISTEN, as a server does that stops after it has accepted the connection.
+type lossyListener struct {
 	net.Conn
 
 	lost *atomic.Bool
 }
 
-func (d deaf) Write(message []byte) (int, error) {
+func (d lossyListener) Write(message []byte) (int, error) {
 	if bytes.Contains(message, []byte("listen "+channel)) && !d.lost.Swap(true) {
 		return len(message), nil
 	}
@@ -273,7 +273,7 @@ func TestUnansweredListenIsTriedAgain(t *testing.T) {
 		dial := config.ConnConfig.DialFunc
 		config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dial(ctx, network, address)
-			return deaf{conn, &lost}, err
+			return lossyListener{conn, &lost}, err
 		}
 	})
 	require.Eventually(t, lost.Load, time.Minute, time.Millisecond)

@@ -126,7 +126,7 @@ func TestLockTimeoutFailsTheAppend(t *testing.T) {
 	require.Len(t, wholeLog(t, s), 2)
 }
 
-// A caller that creates a stream may guess wrongly that it is new.
+// A caller may append to an existing stream as if it were new.
 func TestAStreamThatExistsIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
@@ -208,7 +208,7 @@ func TestAnswersWaitForTheCommit(t *testing.T) {
 		require.NoError(t, (<-other).Err)
 		require.Len(t, wholeLog(t, s), 4)
 
-		for n := range calm + 2 { // then it inserts, without the log's lock, what it can validate in memory
+		for n := range calm + 2 { // then the appender inserts validated groups without the log's lock
 			must(t, s, fmt.Sprintf("calm-%d", n), makes(1)...)
 		}
 		_, err = holder.Exec(t.Context(), `select pg_advisory_lock(77), pg_advisory_lock(78)`)

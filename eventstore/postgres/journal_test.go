@@ -321,7 +321,7 @@ func TestTransactionTooLargeForTheServerIsRefusedAlone(t *testing.T) {
 	require.NoError(t, results[2].Err)
 	var tooLarge *eventstore.TooLarge
 	require.ErrorAs(t, results[1].Err, &tooLarge)
-	require.EqualValues(t, 64<<10, tooLarge.Most)
+	require.EqualValues(t, 64<<10, tooLarge.Max)
 	require.Len(t, mirrored(t, s, server), 2)
 }
 

@@ -158,7 +158,7 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 		_, err := connect(t, url).Exec(t.Context(), `alter database `+pgx.Identifier{name}.Sanitize()+` set `+setting)
 		require.NoError(t, err)
 	}
-	// Reads may take longer, also those of an open.
+	// Reads may take longer, even those that open a store makes.
 	opened := func() *Store {
 		return newStoreWith(t, url, defaultTimeouts, func(c *pgxpool.Config) {
 			c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -168,7 +168,7 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 		})
 	}
 	s := opened()
-	// A caller that waited for the lock must see the commits of the meantime.
+	// A caller that waited for the lock must see the commits made during the wait.
 	done := make(chan error, 2)
 	unlock := lock(t, url)
 	for _, node := range []*Store{opened(), opened()} {
@@ -263,7 +263,7 @@ func TestEventsAreReadInEachQueryExecMode(t *testing.T) {
 	require.NotEqual(t, want.At, e.At)
 }
 
-// A window trusts no expectation that a dropped event made false.
+// The window must not trust the expectation: a dropped event made it false.
 func TestWindowKnowsWhatItForgot(t *testing.T) {
 	t.Parallel()
 	const streams = 1000

@@ -22,24 +22,24 @@ func losing(t *testing.T, fresh func(t testing.TB) (s suite, lose func(count int
 	t.Helper()
 	for _, c := range []struct {
 		says string
-		test func(*loser, *testing.T)
+		test func(*lossyNode, *testing.T)
 	}{
-		{"a reader of lost events gets ErrTailLost and nothing more", (*loser).tellsTheReader},
-		{"a reader of lost events gets ErrTailLost even after their positions have new events", (*loser).tellsTheReaderLate},
-		{"a reader before the lost events continues with the new ones", (*loser).goesOn},
-		{"appends continue at the new end", (*loser).appends},
-		{"a transaction that was decided on lost events is refused, even if streams have their revisions again", (*loser).refusesTheLost},
+		{"a reader of lost events gets ErrTailLost and nothing more", (*lossyNode).tellsTheReader},
+		{"a reader of lost events gets ErrTailLost even after their positions have new events", (*lossyNode).tellsTheReaderLate},
+		{"a reader before the lost events continues with the new ones", (*lossyNode).goesOn},
+		{"appends continue at the new end", (*lossyNode).appends},
+		{"a transaction that was decided on lost events is refused, even if streams have their revisions again", (*lossyNode).refusesTheLost},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
 			s, lose := fresh(t)
-			c.test(&loser{s.node(t), lose}, t)
+			c.test(&lossyNode{s.node(t), lose}, t)
 		})
 	}
 }
 
-// loser is a node of a log that can lose its newest events.
-type loser struct {
+// lossyNode is a node of a log that can lose its newest events.
+type lossyNode struct {
 	*node
 
 	lose func(count int)
@@ -47,7 +47,7 @@ type loser struct {
 
 // filled appends events to separate streams, one after the other, and returns their positions. It retries while the log is
 // unreachable.
-func (l *loser) filled(t *testing.T, count int) (at []event.Position) {
+func (l *lossyNode) filled(t *testing.T, count int) (at []event.Position) {
 	t.Helper()
 	for len(at) < count {
 		done, err := l.append(t, stream(), eventstore.NoStream, one())
@@ -58,7 +58,7 @@ func (l *loser) filled(t *testing.T, count int) (at []event.Position) {
 }
 
 // reader follows the log. ended returns its last position and the error that ended its subscription.
-func (l *loser) reader(ctx context.Context, t *testing.T, after, upTo event.Position) (there <-chan struct{},
+func (l *lossyNode) reader(ctx context.Context, t *testing.T, after, upTo event.Position) (there <-chan struct{},
 	ended func() (event.Position, error)) {
 	t.Helper()
 	reached, end := make(chan struct{}), make(chan error, 1)
@@ -82,7 +82,7 @@ func (l *loser) reader(ctx context.Context, t *testing.T, after, upTo event.Posi
 }
 
 // told returns the final error of a reader. Like a reader, it subscribes again if the connection was lost.
-func (l *loser) told(ctx context.Context, err error, last event.Position) error {
+func (l *lossyNode) told(ctx context.Context, err error, last event.Position) error {
 	for err != nil && ctx.Err() == nil && !errors.Is(err, eventstore.ErrTailLost) {
 		for batch, failed := range l.Subscribe(ctx, last) {
 			if err = failed; err == nil && batch.UpTo > last {
@@ -94,7 +94,7 @@ func (l *loser) told(ctx context.Context, err error, last event.Position) error 
 }
 
 // readerOfLost lets a reader read twenty events to their end. Then the log loses five of them.
-func (l *loser) readerOfLost(ctx context.Context, t *testing.T) (end event.Position, ended func() (event.Position, error)) {
+func (l *lossyNode) readerOfLost(ctx context.Context, t *testing.T) (end event.Position, ended func() (event.Position, error)) {
 	at := l.filled(t, 20)
 	there, ended := l.reader(ctx, t, 0, at[19])
 	within(t, there, "the reader reaches the end")
@@ -102,7 +102,7 @@ func (l *loser) readerOfLost(ctx context.Context, t *testing.T) (end event.Posit
 	return at[19], ended
 }
 
-func (l *loser) tellsTheReader(t *testing.T) {
+func (l *lossyNode) tellsTheReader(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	end, ended := l.readerOfLost(ctx, t)
@@ -112,17 +112,17 @@ func (l *loser) tellsTheReader(t *testing.T) {
 	require.ErrorIs(t, ends(l.another(t).Subscribe(ctx, last)), eventstore.ErrTailLost, "a new subscription detects it too")
 }
 
-func (l *loser) tellsTheReaderLate(t *testing.T) {
+func (l *lossyNode) tellsTheReaderLate(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	end, ended := l.readerOfLost(ctx, t)
-	(&loser{l.another(t), nil}).filled(t, 12)
+	(&lossyNode{l.another(t), nil}).filled(t, 12)
 	last, err := ended()
 	require.Error(t, err)
 	require.Equal(t, end, last, "the reader skipped an event that replaced a lost one")
 }
 
-func (l *loser) goesOn(t *testing.T) {
+func (l *lossyNode) goesOn(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	at := l.filled(t, 20)
@@ -168,7 +168,7 @@ func (l *loser) goesOn(t *testing.T) {
 	require.Equal(t, all, got)
 }
 
-func (l *loser) appends(t *testing.T) {
+func (l *lossyNode) appends(t *testing.T) {
 	s := stream()
 	kept := l.must(t, s, eventstore.NoStream, one())
 	gone := some(2)
@@ -194,16 +194,16 @@ func (l *loser) appends(t *testing.T) {
 	require.ErrorAs(t, err, &wrong, "a lost append was taken for a repetition: %+v", again)
 }
 
-func (l *loser) refusesTheLost(t *testing.T) {
+func (l *lossyNode) refusesTheLost(t *testing.T) {
 	s, n := stream(), l.another(t)
 	before := l.must(t, stream(), eventstore.NoStream, one())
 	first := one()
 	lost := l.must(t, s, eventstore.NoStream, first)
 	require.Equal(t, lost.Position, n.head(t))
 	l.lose(1)
-	_, err := (&loser{n, nil}).append(t, stream(), eventstore.NoStream, some(3)...)
+	_, err := (&lossyNode{n, nil}).append(t, stream(), eventstore.NoStream, some(3)...)
 	require.NoError(t, err)
-	_, err = (&loser{n, nil}).append(t, s, eventstore.NoStream, one())
+	_, err = (&lossyNode{n, nil}).append(t, s, eventstore.NoStream, one())
 	require.NoError(t, err)
 	for _, node := range []*node{l.node, n} {
 		for _, c := range []struct {
@@ -227,7 +227,7 @@ func (l *loser) refusesTheLost(t *testing.T) {
 }
 
 // stored returns the event that is now at the position of an append.
-func (l *loser) stored(t *testing.T, at eventstore.Appended) event.Stored {
+func (l *lossyNode) stored(t *testing.T, at eventstore.Appended) event.Stored {
 	t.Helper()
 	for e, err := range l.another(t).ReadAll(t.Context(), at.Position-1, eventstore.Forwards) { // without cut connections
 		require.NoError(t, err)
@@ -238,7 +238,8 @@ func (l *loser) stored(t *testing.T, at eventstore.Appended) event.Stored {
 }
 
 // append retries, because one connection after another turns out to be cut.
-func (l *loser) append(t *testing.T, stream string, expected eventstore.Expected, events ...event.Proposed) (eventstore.Appended, error) {
+func (l *lossyNode) append(t *testing.T, stream string, expected eventstore.Expected, events ...event.Proposed,
+) (eventstore.Appended, error) {
 	t.Helper()
 	return until(t, func() (eventstore.Appended, error) {
 		return l.Append(t.Context(), eventstore.To(stream, expected, events...))

@@ -287,7 +287,7 @@ func followsTransactions(t *testing.T, n *node) {
 				switch kind {
 				case 1, 2:
 					fits = fits && v.revisions[name] == now[name]
-				case 3: // nobody has read the stream
+				case 3: // no reader has read the stream
 					fits = fits && now[name] == -1
 				}
 				switch kind {

@@ -6,7 +6,7 @@ import "sync"
 // Signal wakes all goroutines that wait for the next change. The zero value is ready for use.
 type Signal struct {
 	mu   sync.Mutex
-	next chan struct{} // nil: nobody waits
+	next chan struct{} // nil: no caller waits
 }
 
 // Wait returns a channel that the next Notify closes.

@@ -13,7 +13,7 @@ import (
 func TestNotifyWakesThoseThatWait(t *testing.T) {
 	t.Parallel()
 	var s signal.Signal
-	s.Notify() // nobody waits
+	s.Notify() // no caller waits
 	first, second := s.Wait(), s.Wait()
 	open := func(c <-chan struct{}) bool {
 		select {

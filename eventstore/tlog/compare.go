@@ -19,12 +19,12 @@ type Difference struct {
 	First  *Event `json:"first,omitempty"`  // the first copy's event there; nil if the copy ends before
 	Second *Event `json:"second,omitempty"` // the second copy's event there
 	// the parts of the event that differ: "payload: amount", "metadata: occurred_at", "recorded_at" …
-	Parts []string `json:"parts,omitempty"`
-	Why   string   `json:"why"` // a sentence
+	Parts  []string `json:"parts,omitempty"`
+	Reason string   `json:"why"` // a sentence
 }
 
 func (d Difference) String() string {
-	return fmt.Sprintf("They differ from event %d on. %s", d.Number, d.Why)
+	return fmt.Sprintf("They differ from event %d on. %s", d.Number, d.Reason)
 }
 
 // Compare reads two copies of a log in parallel and returns their first difference, or nil. A longer second copy does not differ,
@@ -45,7 +45,7 @@ func Compare(first, second iter.Seq2[event.Stored, error], progress func(events 
 		case theirs == nil:
 			there := Of(*mine)
 			return &Difference{Kind: Truncated, Number: n, First: &there,
-				Why: fmt.Sprintf("The second one ends there. The first one has %s.", there)}, nil
+				Reason: fmt.Sprintf("The second one ends there. The first one has %s.", there)}, nil
 		case !equal(mine, theirs):
 			return differ(n, a, b), nil
 		}
@@ -118,23 +118,23 @@ func differ(n uint64, a, b *cursor) *Difference {
 	d := &Difference{Number: n, First: &one, Second: &other}
 	if mine.ID == theirs.ID {
 		d.Kind, d.Parts = Changed, parts(mine, theirs)
-		d.Why = fmt.Sprintf("In %s these differ: %s.", one, strings.Join(d.Parts, ", "))
+		d.Reason = fmt.Sprintf("In %s these differ: %s.", one, strings.Join(d.Parts, ", "))
 		return d
 	}
 	missing, extra := a.find(&theirs), b.find(&mine) // distance of the second copy's event in the first, and vice versa
 	switch {
 	case missing > 0 && extra > 0:
 		d.Kind = Reordered
-		d.Why = fmt.Sprintf("The first one has %s there, the second one has it as event %d, and %s in its place.", one, n+uint64(extra), other)
+		d.Reason = fmt.Sprintf("The first one has %s there, the second one has it as event %d, and %s in its place.", one, n+uint64(extra), other)
 	case missing > 0:
 		d.Kind = Removed
-		d.Why = fmt.Sprintf("%s missing in the second one, the first of them %s.", events(uint64(missing), "is", "are"), one)
+		d.Reason = fmt.Sprintf("%s missing in the second one, the first of them %s.", events(uint64(missing), "is", "are"), one)
 	case extra > 0:
 		d.Kind = Inserted
-		d.Why = fmt.Sprintf("%s in the second one only, the first of them %s.", events(uint64(extra), "is", "are"), other)
+		d.Reason = fmt.Sprintf("%s in the second one only, the first of them %s.", events(uint64(extra), "is", "are"), other)
 	default:
 		d.Kind = Changed
-		d.Why = fmt.Sprintf("The first one has %s there, and the second one %s.", one, other)
+		d.Reason = fmt.Sprintf("The first one has %s there, and the second one %s.", one, other)
 	}
 	return d
 }

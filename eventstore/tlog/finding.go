@@ -63,12 +63,12 @@ type Finding struct {
 	Last       uint64              `json:"first_bad_at_latest"`  // … and of the latest
 	Event      *Event              `json:"event,omitempty"`      // the log's event there, if it was read
 	Checkpoint *RetainedCheckpoint `json:"checkpoint,omitempty"` // the checkpoint that contradicts the log
-	Why        string              `json:"why"`                  // a sentence
+	Reason     string              `json:"why"`                  // a sentence
 }
 
 func (f Finding) String() string {
 	if f.Last == 0 {
-		return f.Why
+		return f.Reason
 	}
 	where := fmt.Sprintf("The first bad event is event %d", f.First)
 	if f.First < f.Last {
@@ -80,14 +80,14 @@ func (f Finding) String() string {
 	if f.First > f.Proven+1 {
 		where += fmt.Sprintf(". Earlier ones may be bad too: no checkpoint confirms the events %d to %d", f.Proven+1, f.First-1)
 	}
-	return where + ". " + f.Why
+	return where + ". " + f.Reason
 }
 
 // finding returns the fault of the log that was read, to its end (toTheEnd) or to an unreadable event.
 func (v *verifier) finding(toTheEnd bool) *Finding {
 	f := v.first(toTheEnd)
 	if f != nil && v.refuted != nil {
-		f.Why += v.contradiction()
+		f.Reason += v.contradiction()
 	}
 	return f
 }
@@ -109,7 +109,7 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 		led := v.atMost(v.led[v.refuted.Trust], k)
 		f := &Finding{
 			Kind: Rewritten, Proven: led, First: led + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
-			Why: fmt.Sprintf("The log does not lead to %s%s.%s", v.refuted, v.upTo(v.refuted), v.hint),
+			Reason: fmt.Sprintf("The log does not lead to %s%s.%s", v.refuted, v.upTo(v.refuted), v.hint),
 		}
 		if v.overruled() {
 			f.First, f.Last = 0, 0
@@ -120,7 +120,7 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 		n, led := v.order.count, v.led[k.Trust]
 		return v.narrowed(&Finding{
 			Kind: Truncated, Proven: led, First: led + 1, Last: n + 1, Checkpoint: k,
-			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If no earlier event was changed, those from %d on were removed.",
+			Reason: fmt.Sprintf("The log has %d events, and had %d by %s%s. If no earlier event was changed, those from %d on were removed.",
 				n, k.Size, k, v.upTo(k), n+1),
 		})
 	}
@@ -144,7 +144,7 @@ func (v *verifier) atMost(proven uint64, unreached *RetainedCheckpoint) uint64 {
 func (v *verifier) narrowed(f *Finding) *Finding {
 	if clue := v.order.clue(func(c Finding) bool { return c.First <= f.Last && c.Last >= f.First }); clue != nil {
 		f.Kind, f.First, f.Last, f.Event = clue.Kind, max(f.First, clue.First), min(f.Last, clue.Last), clue.Event
-		f.Why = clue.Why + " " + f.Why
+		f.Reason = clue.Reason + " " + f.Reason
 	}
 	return f
 }

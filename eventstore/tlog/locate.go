@@ -54,10 +54,10 @@ func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, er
 		return nil
 	}
 	f := &Finding{Proven: index, First: index + 1, Last: index + 1, Checkpoint: k}
-	f.Kind, f.Why = v.classify(&kept, index, bad)
-	f.Why += fmt.Sprintf(" Kept hashes prove this: they lead to %s.", k)
+	f.Kind, f.Reason = v.classify(&kept, index, bad)
+	f.Reason += fmt.Sprintf(" Kept hashes prove this: they lead to %s.", k)
 	if v.refuted != nil {
-		f.Why += v.contradiction()
+		f.Reason += v.contradiction()
 	}
 	if len(bad) > 0 {
 		there := Of(bad[0])

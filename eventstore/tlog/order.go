@@ -86,7 +86,7 @@ func (o *order) neighbours(e *event.Stored) string {
 func (o *order) found(e *event.Stored, kind Kind, first, last uint64, why string, args ...any) {
 	if len(o.clues) < maxNoted {
 		there := Of(*e)
-		o.clues = append(o.clues, Finding{Kind: kind, First: max(first, 1), Last: last, Event: &there, Why: fmt.Sprintf(why, args...)})
+		o.clues = append(o.clues, Finding{Kind: kind, First: max(first, 1), Last: last, Event: &there, Reason: fmt.Sprintf(why, args...)})
 	}
 }
 

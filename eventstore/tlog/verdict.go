@@ -27,9 +27,9 @@ func (r Result) Verdict() Verdict {
 // Also returns the result with a further finding, unless it already has one.
 func (r Result) Also(f Finding) Result {
 	if r.Finding != nil {
-		why := r.Finding.Why + " " + f.Why
+		why := r.Finding.Reason + " " + f.Reason
 		f = *r.Finding
-		f.Why = why
+		f.Reason = why
 	}
 	r.Finding = &f
 	return r

@@ -92,7 +92,7 @@ func (k Keys) ParseBundled(origin, from string, notes [][]byte) (kept []Retained
 
 // Falsified returns the finding for an invalid checkpoint in a log's files. wrong is the error of [Keys.ParseBundled].
 func Falsified(wrong error) Finding {
-	return Finding{Kind: Rewritten, Why: "A signed checkpoint was changed: " + wrong.Error() + "."}
+	return Finding{Kind: Rewritten, Reason: "A signed checkpoint was changed: " + wrong.Error() + "."}
 }
 
 // keepEach reads the notes in parallel: there may be one for every second of years.
@@ -197,7 +197,7 @@ func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence
 		Maps: v.maps, Proven: v.led[SignedByKey], Restores: v.order.restores}
 	r.Finding = v.finding(err == nil)
 	if v.remap != nil {
-		r = r.Also(Finding{Kind: Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
+		r = r.Also(Finding{Kind: Rewritten, Proven: r.Proven, Reason: fmt.Sprintf(
 			"The map of accounts that %s signed is not that of the log: a statement's proof against it is worth nothing.", v.remap)})
 	}
 	if r.Finding != nil && evidence.Tiles != nil {

@@ -158,7 +158,7 @@ func TestAttacksAreFoundAndClassified(t *testing.T) {
 			f = verify(Evidence{Kept: keptAt(honest, 590, n), Tiles: tilesOf(t, forged)})
 			require.LessOrEqual(t, f.First, uint64(bad))
 			require.GreaterOrEqual(t, f.Last, uint64(bad))
-			require.NotContains(t, f.Why, "Kept hashes prove")
+			require.NotContains(t, f.Reason, "Kept hashes prove")
 		})
 	}
 }
@@ -174,10 +174,10 @@ func TestTwoSignedHistoriesAreFound(t *testing.T) {
 	r := verified(t, forged, Evidence{Kept: append(own, keptAt(honest, 10)...)})
 	require.Equal(t, []uint64{1, 10}, []uint64{r.Finding.First, r.Finding.Last},
 		"later signed checkpoints do not narrow down what a kept one refutes")
-	require.Contains(t, r.Finding.Why, "two histories were signed")
+	require.Contains(t, r.Finding.Reason, "two histories were signed")
 	r = verified(t, forged, Evidence{Kept: append(own, keptAt(honest, 10)...), Tiles: tilesOf(t, honest)})
 	require.Equal(t, []uint64{4, 4}, []uint64{r.Finding.First, r.Finding.Last})
-	require.Contains(t, r.Finding.Why, "two histories were signed")
+	require.Contains(t, r.Finding.Reason, "two histories were signed")
 
 	r = verified(t, honest, Evidence{Kept: append(keptAt(honest, 10), own[1])})
 	require.Equal(t, Tampered, r.Verdict(), "the log is right, but a checkpoint contradicts it")
@@ -269,7 +269,7 @@ func TestMoreTrustedCheckpointCounts(t *testing.T) {
 	// The log's own checkpoints are only a hint next to a kept one.
 	r := verified(t, forged, Evidence{Kept: append(RankBundled(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
 	require.Equal(t, []uint64{101, 1000}, []uint64{r.Finding.First, r.Finding.Last})
-	require.Contains(t, r.Finding.Why, "which is less trusted, it is one of the events 591 to 610.")
+	require.Contains(t, r.Finding.Reason, "which is less trusted, it is one of the events 591 to 610.")
 
 	// A false one does not refute a log that a kept one proves, but it is reported.
 	r = verified(t, honest, Evidence{Kept: append(RankBundled(keptAt(forged, 700)), keptAt(honest, 1000)...)})

@@ -111,7 +111,7 @@ func TestEachNodeRemovesFilesOfUsersErasedElsewhere(t *testing.T) {
 	leave := func(o *apptest.Server) {
 		require.NoError(t, o.Sys.Blobs.Put(t.Context(), picture.Folder(id)+"orphan", "image/png", []byte("orphan")))
 		require.NoError(t, o.Sys.Mailer.Send(t.Context(), leftMail(id)))
-		require.GreaterOrEqual(t, len(left(o)), 3) // also the file with its type
+		require.GreaterOrEqual(t, len(left(o)), 3) // including the file with its type
 	}
 	leave(one)
 	leave(other)
@@ -155,14 +155,14 @@ func leftMail(id uuid.UUID) mail.Message {
 		Subject: "Late", Text: "Hello"}
 }
 
-// doubtful is a log that loses the responses to changes of pictures.
-type doubtful struct {
+// lossyLog is a log that loses the responses to changes of pictures.
+type lossyLog struct {
 	eventstore.Store
 
 	lost atomic.Bool
 }
 
-func (d *doubtful) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+func (d *lossyLog) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	done, err := d.Store.Append(ctx, t)
 	for _, w := range t.Writes {
 		if err == nil && d.lost.Load() && w.Events[0].Type == "UserPictureChanged" {
@@ -174,7 +174,7 @@ func (d *doubtful) Append(ctx context.Context, t eventstore.Transaction) (events
 
 func TestPictureOfAnUncertainChangeIsKept(t *testing.T) {
 	t.Parallel()
-	log := &doubtful{}
+	log := &lossyLog{}
 	o := apptest.StartErasing(t, func(s *app.System) {
 		log.Store = s.Store
 		s.Accounts.Commands = commands.New(log, s.Vault, time.Now)

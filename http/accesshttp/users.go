@@ -143,7 +143,7 @@ const limitEmail = "users_email"
 
 // repeated returns the user if an earlier request with the same key did the same, otherwise nil.
 func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (*api.Tagged[User], error) {
-	out, done, err := r.Accounts.Earlier(ctx, api.Request(ctx), id)
+	out, done, err := r.Accounts.PreviousOutcome(ctx, api.Request(ctx), id)
 	if !done || err != nil {
 		return nil, err
 	}

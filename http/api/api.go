@@ -113,7 +113,7 @@ func New(config Config) *API {
 	config.Whole = config.Whole.complete()
 	config.Uploads = Pace{cmp.Or(config.Uploads.Rate, 64<<10), cmp.Or(config.Uploads.Grace, 20*time.Second)}
 	a := &API{
-		config: config, turns: newTurns(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
+		config: config, turns: newTurns(config.Whole.MaxConcurrent), files: semaphore.NewWeighted(config.Whole.Files),
 		metrics: newMetrics(config.Metrics), pages: map[string]bool{}, shared: map[string]*cors.Cors{},
 		limiter: newLimiter(config.Limiting),
 	}
@@ -268,4 +268,4 @@ func (a *API) Operations() []Op {
 }
 
 // within returns the handler's timeout.
-func (c *call) within() time.Duration { return cmp.Or(c.op.Within, c.api.config.Timeout) }
+func (c *call) timeout() time.Duration { return cmp.Or(c.op.Timeout, c.api.config.Timeout) }

@@ -203,7 +203,7 @@ func (a *API) Mount(name, path string, handler http.Handler) {
 		c.op = o
 		c.begin()
 		c.fresh = &readmodels.At{}
-		ctx, cancel := context.WithTimeout(c.ctx, c.within())
+		ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
 		defer cancel()
 		handler.ServeHTTP(c, r.WithContext(ctx))
 	})

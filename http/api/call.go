@@ -254,7 +254,7 @@ func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 		}
 	}()
 	c.request.DryRun, c.request.Key = c.op.DryRun, ""
-	ctx, cancel := context.WithTimeout(c.withRequest(commands.Trial(c.ctx)), c.within())
+	ctx, cancel := context.WithTimeout(c.withRequest(commands.Trial(c.ctx)), c.timeout())
 	defer cancel()
 	f, ok := errors.AsType[*fault.Error](try(ctx))
 	c.wrote, c.replayed = 0, false

@@ -27,7 +27,7 @@ type linesDocument struct {
 	Lines []string `json:"lines"`
 }
 
-// press serves a text of the requested number of lines, and then fails if the request says so.
+// press serves a text of the requested number of lines, and then fails if the request demands it.
 func press(t *testing.T) (client *apitest.Client, url string) {
 	t.Helper()
 	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: everybody}}, Timeout: impatience})

@@ -63,7 +63,7 @@ type Op struct {
 
 	Expensive bool // the handler waits for a turn, see [InTurn], such as an import, or a list without a limit
 
-	Within time.Duration // timeout of the handler; 0: [Config.Timeout]
+	Timeout time.Duration // maximum time of the handler; 0: [Config.Timeout]
 
 	StillAllowed func(context.Context) error // for a Public stream: fails if the client may no longer receive it; nil: never fails
 }
@@ -102,7 +102,7 @@ func register[I, O any](a *API, o *operation, handler func(ctx context.Context, 
 		var out *O
 		serve := func(ctx context.Context) error {
 			work := func() (err error) {
-				ctx, cancel := context.WithTimeout(ctx, c.within())
+				ctx, cancel := context.WithTimeout(ctx, c.timeout())
 				defer cancel()
 				out, err = handler(ctx, in)
 				return err

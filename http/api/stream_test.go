@@ -23,17 +23,17 @@ import (
 	"bahi/internal/test/logtest"
 )
 
-// tidings are the data of the test's events.
-type tidings struct {
+// textEvent are the data of the test's events.
+type textEvent struct {
 	Text string `json:"text"`
 }
 
-type farewell struct {
+type endEvent struct {
 	Reason string `json:"reason"`
 }
 
-// station serves a stream from a source, on a server with short timeouts.
-type station struct {
+// streamFixture serves a stream from a source, on a server with short timeouts.
+type streamFixture struct {
 	*api.API
 
 	url     string
@@ -48,15 +48,15 @@ type ByStation struct {
 
 const impatience = 1500 * time.Millisecond // enough for a busy machine to read a request
 
-func broadcast(t *testing.T, heartbeat time.Duration, source func(in *ByStation) (api.Source, error)) station {
+func broadcast(t *testing.T, heartbeat time.Duration, source func(in *ByStation) (api.Source, error)) streamFixture {
 	t.Helper()
-	s := station{logs: &logtest.Buffer{}, metrics: prometheus.NewRegistry()}
+	s := streamFixture{logs: &logtest.Buffer{}, metrics: prometheus.NewRegistry()}
 	s.API = api.New(api.Config{
 		Credentials: []api.Credential{{Authenticator: everybody}}, Heartbeat: heartbeat, Timeout: impatience,
 		Log: slog.New(slog.NewJSONHandler(s.logs, nil)), Metrics: s.metrics,
 	})
 	api.Stream(s.API, api.Op{ID: "listen", Method: "GET", Path: "/news", Summary: "Listen", Operator: true},
-		map[string]any{"news": tidings{}, "end": farewell{}},
+		map[string]any{"news": textEvent{}, "end": endEvent{}},
 		func(_ context.Context, in *ByStation) (api.Source, error) { return source(in) })
 	server := httptest.NewUnstartedServer(s.API)
 	server.Config.ReadTimeout, server.Config.WriteTimeout = impatience, impatience
@@ -66,7 +66,7 @@ func broadcast(t *testing.T, heartbeat time.Duration, source func(in *ByStation)
 	return s
 }
 
-func (s station) operator(t *testing.T) *apitest.Client {
+func (s streamFixture) operator(t *testing.T) *apitest.Client {
 	return apitest.New(t, s.url, "bahi_operator")
 }
 
@@ -87,22 +87,22 @@ func TestStreamSendsEventsInOrder(t *testing.T) {
 	s := broadcast(t, time.Hour, func(in *ByStation) (api.Source, error) {
 		return func(_ context.Context, send func(api.Event) error) error {
 			defer close(over)
-			if err := send(api.Event{ID: in.Last + "1", Data: tidings{"one\nline"}}); err != nil {
+			if err := send(api.Event{ID: in.Last + "1", Data: textEvent{"one\nline"}}); err != nil {
 				return err
 			}
 			<-go1
-			return send(api.Event{Data: farewell{"enough"}})
+			return send(api.Event{Data: endEvent{"enough"}})
 		}, nil
 	})
 	stream := s.operator(t).With("Last-Event-ID", "4").Stream("/news")
 	require.Equal(t, "no-store", stream.Response.Header.Get("Cache-Control"))
 	require.Equal(t, "no", stream.Response.Header.Get("X-Accel-Buffering"))
 	require.NotEmpty(t, stream.Response.Header.Get("X-Request-ID"))
-	var news tidings
+	var news textEvent
 	name, id := stream.Next(&news)
 	require.Equal(t, []string{"news", "41", "one\nline"}, []string{name, id, news.Text})
 	close(go1)
-	var end farewell
+	var end endEvent
 	name, _ = stream.Next(&end)
 	require.Equal(t, []string{"end", "enough"}, []string{name, end.Reason})
 	name, _ = stream.Next(&end)
@@ -122,7 +122,7 @@ func TestStreamOutlivesTheServersTimeouts(t *testing.T) {
 			case <-time.After(4 * impatience):
 			case <-ctx.Done():
 			}
-			return send(api.Event{Data: farewell{"late"}})
+			return send(api.Event{Data: endEvent{"late"}})
 		}, nil
 	})
 	response := listen(t, s.url, "Bearer bahi_operator")
@@ -178,7 +178,7 @@ func TestAStreamEndsWhenItsClientStopsReading(t *testing.T) {
 	s := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) {
 		return func(_ context.Context, send func(api.Event) error) (err error) {
 			for err == nil {
-				err = send(api.Event{Data: tidings{strings.Repeat("x", 1<<20)}})
+				err = send(api.Event{Data: textEvent{strings.Repeat("x", 1<<20)}})
 			}
 			ended <- err
 			return err
@@ -215,13 +215,13 @@ func TestStreamErrorIsLoggedAndHidden(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(broken.logs.String(), "listen sends a string") }, wait, tick)
 }
 
-// moody authenticates the operator. says returns the error of the n-th check.
-type moody struct {
+// failingAuth authenticates the operator. Its field says returns the error of the n-th check.
+type failingAuth struct {
 	checks atomic.Int32
 	says   func(n int32) error
 }
 
-func (m *moody) Authenticate(ctx context.Context, bearer string) (actor.Actor, error) {
+func (m *failingAuth) Authenticate(ctx context.Context, bearer string) (actor.Actor, error) {
 	if err := m.says(m.checks.Add(1)); err != nil {
 		return actor.Actor{}, err
 	}
@@ -244,7 +244,7 @@ func TestStreamEndsWithTheCredentialOfItsCaller(t *testing.T) {
 		"Bearer bahi_operator": {14, errors.New("the store is away")}, // it outlives two failures
 		"":                     {4, api.ErrNotAuthenticated},          // a browser
 	} {
-		who := &moody{says: func(n int32) error {
+		who := &failingAuth{says: func(n int32) error {
 			if n >= last.check || bearer != "" && (n == 2 || n == 3) {
 				return last.refused
 			}
@@ -253,7 +253,7 @@ func TestStreamEndsWithTheCredentialOfItsCaller(t *testing.T) {
 		ended := make(chan error, 1)
 		a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: who}}, Recheck: time.Millisecond})
 		a.AcceptCookies(anyBrowser{}, "/sign-in")
-		api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Operator: true}, map[string]any{"news": tidings{}},
+		api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Operator: true}, map[string]any{"news": textEvent{}},
 			func(context.Context, *ByStation) (api.Source, error) { return until(ended)(nil) })
 		server := httptest.NewServer(a)
 		t.Cleanup(server.Close)

@@ -219,7 +219,7 @@ type formBody struct {
 func (c *call) newFormBody() *formBody {
 	return &formBody{
 		from: c.r.Body, control: http.NewResponseController(c.ResponseWriter), pace: c.api.config.Uploads,
-		began: time.Now(), budget: maxBeside, answer: c.within() + answerTime,
+		began: time.Now(), budget: maxBeside, answer: c.timeout() + answerTime,
 	}
 }
 

@@ -25,11 +25,11 @@ import (
 // BufferLimits limits the responses that are written without waiting for their clients: lists ([List]) and drawn documents ([Content]).
 // They are in files while slow clients read them, and use neither memory nor the database.
 type BufferLimits struct {
-	AtOnce int           // maximum number of concurrent expensive responses, see [InTurn]; 0: 8
-	Wait   time.Duration // maximum wait of a request for its turn; 0: 10 seconds
-	Files  int64         // maximum bytes in files, a quarter of them for one response; 0: 4 GB
-	Pause  time.Duration // maximum pause of a reading client; 0: 30 seconds
-	Hold   time.Duration // time until the first parts of a document are sent: an earlier error refuses the request; 0: half a second
+	MaxConcurrent int           // maximum number of concurrent expensive responses, see [InTurn]; 0: 8
+	Wait          time.Duration // maximum wait of a request for its turn; 0: 10 seconds
+	Files         int64         // maximum bytes in files, a quarter of them for one response; 0: 4 GB
+	Pause         time.Duration // maximum pause of a reading client; 0: 30 seconds
+	Hold          time.Duration // time until the first parts of a document are sent: an earlier error refuses the request; 0: half a second
 }
 
 var (
@@ -40,7 +40,7 @@ var (
 
 // complete fills in the defaults.
 func (w BufferLimits) complete() BufferLimits {
-	return BufferLimits{cmp.Or(w.AtOnce, 8), cmp.Or(w.Wait, 10*time.Second), cmp.Or(w.Files, 4<<30),
+	return BufferLimits{cmp.Or(w.MaxConcurrent, 8), cmp.Or(w.Wait, 10*time.Second), cmp.Or(w.Files, 4<<30),
 		cmp.Or(w.Pause, 30*time.Second), cmp.Or(w.Hold, 500*time.Millisecond)}
 }
 

@@ -154,7 +154,7 @@ func TestAListIsAnsweredAtAnyLength(t *testing.T) {
 func TestLongWaitForATurnGets503(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/drawn", "/handled", "/list"} {
-		l := openLibrary(t, api.BufferLimits{AtOnce: 1, Wait: time.Millisecond})
+		l := openLibrary(t, api.BufferLimits{MaxConcurrent: 1, Wait: time.Millisecond})
 		answers := l.ask(t, 1, "/drawn?holds=true")
 		<-l.begun
 		refused := l.GET(path).Problem(503, "Too many expensive requests at once, try again")
@@ -169,7 +169,7 @@ func TestLongWaitForATurnGets503(t *testing.T) {
 
 func TestDrawingStopsWhenItsClientLeaves(t *testing.T) {
 	t.Parallel()
-	l := openLibrary(t, api.BufferLimits{AtOnce: 1, Wait: time.Hour})
+	l := openLibrary(t, api.BufferLimits{MaxConcurrent: 1, Wait: time.Hour})
 	ctx, leave := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.server.URL+"/drawn?holds=true", nil)
 	require.NoError(t, err)

@@ -156,7 +156,7 @@ func (d *drawing) writePDF(ctx context.Context, w io.Writer) error {
 	}
 	t.Changes = func(take func(pdf.TrailChange) error) error {
 		return d.changes(ctx, func(c auditview.Change) error {
-			one := pdf.TrailChange{At: c.At.In(d.Zone), Position: uint64(c.Position), What: what(c), Who: c.Actor, Why: c.Reason}
+			one := pdf.TrailChange{At: c.At.In(d.Zone), Position: uint64(c.Position), What: what(c), Who: c.Actor, Reason: c.Reason}
 			for _, f := range c.Fields {
 				one.Fields = append(one.Fields, pdf.TrailField{Name: f.Field, From: plain(f.From), To: plain(f.To)})
 			}

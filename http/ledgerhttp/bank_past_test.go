@@ -16,8 +16,8 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// story is an account with four rows, one of them edited and one deleted, and the positions between.
-type story struct {
+// editedAccount is an account with four rows, one of them edited and one deleted, and the positions between.
+type editedAccount struct {
 	clerk   *apitest.Client
 	account int64
 	posted  string // position after the four were posted
@@ -25,7 +25,7 @@ type story struct {
 	deleted string // position after one was deleted
 }
 
-func tell(t *testing.T, o *apptest.Server) (s story) {
+func tell(t *testing.T, o *apptest.Server) (s editedAccount) {
 	t.Helper()
 	s.clerk = o.Clerk(o.Home)
 	s.account = apptest.Open(s.clerk, "HDFC")

@@ -157,7 +157,7 @@ func (r *Routes) uploadOf(ctx context.Context, k ledgerview.ListedUpload) (Khata
 
 func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 	op := khataOp(id, "POST", path, summary)
-	op.Status, op.Limit, op.MaxBody, op.Within = http.StatusOK, "ledger_khata_upload", khataBytes, khataTimeout
+	op.Status, op.Limit, op.MaxBody, op.Timeout = http.StatusOK, "ledger_khata_upload", khataBytes, khataTimeout
 	op.Expensive, op.EmptyFile, op.Errors = true, errEmptyFile, []int{http.StatusUnsupportedMediaType, http.StatusServiceUnavailable}
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*khataAnswer, error) {
 		file, err := io.ReadAll(in.File.Open())

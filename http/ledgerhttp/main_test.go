@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	draws.Default(15) // each asks about a hundred times over HTTP
+	draws.Default(15) // each makes about a hundred HTTP requests
 	apptest.Main(m)
 }

@@ -218,7 +218,7 @@ func TestUserWhoWroteWithAListedPhoneIsKnownWithoutIt(t *testing.T) {
 func TestAnUnpagedListWaitsForATurn(t *testing.T) {
 	t.Parallel()
 	with := apptest.Settings(t, apptest.Database(t))
-	with.Outside.AtOnce = 1
+	with.Outside.MaxExpensive = 1
 	o := apptest.StartAs(t, with)
 	key := o.Key(o.Home, `{"ledger":"read"}`).Key
 	clerk := o.Bearer(key)

@@ -27,31 +27,32 @@ func picked(a *apitest.Answer, into any) {
 	}
 }
 
-// shop is a client with an order of two pieces, 30.5 g, and a karigar.
-type shop struct {
+// orderFixture is a client with an order of two pieces, 30.5 g, and a karigar.
+type orderFixture struct {
 	clerk                  *apitest.Client
 	client, karigar, order int64
 }
 
-func openShop(t *testing.T) shop {
+func openOrderFixture(t *testing.T) orderFixture {
 	t.Helper()
 	clerk := apptest.Clerk(t)
-	s := shop{clerk: clerk, client: made(clerk, "/client", `{"name":"Meena Shah"}`), karigar: made(clerk, "/karigar", `{"name":"Imran"}`)}
+	s := orderFixture{clerk: clerk}
+	s.client, s.karigar = made(clerk, "/client", `{"name":"Meena Shah"}`), made(clerk, "/karigar", `{"name":"Imran"}`)
 	s.order = s.orders(s.client, "12")
 	return s
 }
 
-func (s shop) orders(client int64, slip string) int64 {
+func (s orderFixture) orders(client int64, slip string) int64 {
 	return made(s.clerk, "/client-order", `{"client_id":%d,"slip_number":%q,"date":"2025-03-01","delivery_date":"2025-04-01","items":[
 		{"item_name":"payal","weight":20.5,"making_charge":1250.5,"quantity":2},{"item_name":"ring","weight":10}]}`, client, slip)
 }
 
-func (s shop) delivers(order int64, weight string) int64 {
+func (s orderFixture) delivers(order int64, weight string) int64 {
 	return made(s.clerk, "/takada", `{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"payal","weight":%s,"karigar_id":%d}]}`,
 		order, weight, s.karigar)
 }
 
-func (s shop) path() string { return fmt.Sprint("/client-order/", s.order) }
+func (s orderFixture) path() string { return fmt.Sprint("/client-order/", s.order) }
 
 // items are the items of an order in the form of a response, without their ids.
 func items(a *apitest.Answer) (ids []int64, rest string) {
@@ -67,7 +68,7 @@ func items(a *apitest.Answer) (ids []int64, rest string) {
 
 func TestAnOrderIsAddedChangedAndDelivered(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openOrderFixture(t)
 	a := s.clerk.GET(s.path()).Status(200)
 	require.Equal(t, `"0"`, a.Header("ETag"))
 	ids, _ := items(a)
@@ -108,7 +109,7 @@ func TestAnUnknownIDIsToldBesideOtherFaults(t *testing.T) {
 
 func TestOrdersAreListedByPageAndByClient(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openOrderFixture(t)
 	s.clerk.GET("/client-orders?client_id=" + fmt.Sprint(made(s.clerk, "/client", `{"name":"Nobody"}`))).Status(200).
 		Body(`{"items":[],"total":0,"page":1,"page_size":50,"total_pages":0}`)
 	asha := made(s.clerk, "/client", `{"name":"Asha"}`)
@@ -143,7 +144,7 @@ func TestOrdersAreListedByPageAndByClient(t *testing.T) {
 
 func TestTheHistoryOfAnOrderOutlivesIt(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openOrderFixture(t)
 	takada := fmt.Sprint("/takada/", s.delivers(s.order, "5"))
 	s.clerk.With("Bahi-Reason", "typo").PUT(s.path(), `{"slip_number":"13"}`).Status(200)
 	s.clerk.With("Bahi-Reason", "moved away").DELETE(fmt.Sprint("/client/", s.client)).Status(204)
@@ -176,7 +177,7 @@ func TestTheHistoryOfAnOrderOutlivesIt(t *testing.T) {
 
 func TestOrdersAreDrawn(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openOrderFixture(t)
 	s.delivers(s.order, "5")
 	asha := made(s.clerk, "/client", `{"name":"રમેશભાઈ"}`)
 	s.orders(asha, "13")
@@ -199,7 +200,7 @@ func TestAWriteIsAnsweredWhileTheOrdersAreLate(t *testing.T) {
 	settings := apptest.Settings(t, apptest.Database(t))
 	settings.ReadWait = 50 * time.Millisecond
 	o := apptest.StartAs(t, settings)
-	s := shop{clerk: o.Clerk(apptest.Home)}
+	s := orderFixture{clerk: o.Clerk(apptest.Home)}
 	s.client, s.karigar = made(s.clerk, "/client", `{"name":"Meena Shah"}`), made(s.clerk, "/karigar", `{"name":"Imran"}`)
 	other := made(s.clerk, "/client", `{"name":"Asha"}`)
 	s.order = s.orders(s.client, "12")

@@ -15,15 +15,15 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// shopBooks are small books of every kind: a bank, a dealer, two clients, one of them a debtor, a karigar and a polisher.
-type shopBooks struct {
+// ledgerSummary are small books of every kind: a bank, a dealer, two clients, one of them a debtor, a karigar and a polisher.
+type ledgerSummary struct {
 	*apitest.Client
 
 	hdfc, dealer, meena, asha, imran, salim int64
 	row                                     int64 // of the dealer's cut
 }
 
-func openBooks(t *testing.T) (s shopBooks) {
+func openBooks(t *testing.T) (s ledgerSummary) {
 	t.Helper()
 	s.Client = apptest.Clerk(t)
 	open := func(path, body string) int64 {

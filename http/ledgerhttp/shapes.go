@@ -178,8 +178,8 @@ func (Warnings) Schema(huma.Registry) *huma.Schema {
 		Properties: map[string]*huma.Schema{
 			"field":    property(huma.TypeString, "Name of the field", "out_entries[0].fine_weight"),
 			"message":  property(huma.TypeString, "Text of the warning", "differs from what the other values say"),
-			"given":    property(huma.TypeNumber, "Value that the row keeps", 91),
-			"computed": property(huma.TypeNumber, "Value of the formula", 92),
+			"given":    property(huma.TypeNumber, "Value that the row keeps, in the unit of the field: rupees or grams", 91),
+			"computed": property(huma.TypeNumber, "Value of the formula, in the same unit", 92),
 		},
 	}, Examples: []any{[]any{map[string]any{
 		"field": "out_entries[0].fine_weight", "message": "differs from what the other values say", "given": 91, "computed": 92,

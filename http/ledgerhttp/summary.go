@@ -29,9 +29,9 @@ type KindSummary struct {
 
 // Owed has the amounts owed by the workshop and to the workshop, in one unit.
 type Owed struct {
-	WeOwe   *unit.Sum `json:"we_owe,omitempty" doc:"Sum of the balances above 0; absent for bank accounts"`
-	TheyOwe *unit.Sum `json:"they_owe,omitempty" doc:"Sum of the balances below 0, as a positive number"`
-	Net     unit.Sum  `json:"net" doc:"we_owe minus they_owe"`
+	WeOwe   *unit.Sum `json:"we_owe,omitempty" doc:"Sum of the balances above 0, in rupees or grams; absent for bank accounts"`
+	TheyOwe *unit.Sum `json:"they_owe,omitempty" doc:"Sum of the balances below 0, in rupees or grams, as a positive number"`
+	Net     unit.Sum  `json:"net" doc:"we_owe minus they_owe, in rupees or grams"`
 }
 
 // DaySummary has the turnover of one day.

@@ -10,7 +10,7 @@ import (
 
 func TestATakadaIsAddedChangedMovedAndListed(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
+	s := openOrderFixture(t)
 	second, asha := s.orders(s.client, "13"), made(s.clerk, "/client", `{"name":"Asha"}`)
 	foreign := s.orders(asha, "14")
 	one, other := s.delivers(s.order, "5"), s.delivers(foreign, "6")

@@ -154,8 +154,8 @@ func (r replayed) read(l *book.Ledger, account int64, of *unit.Date) (rows []pas
 	return rows, balance
 }
 
-// journey is a workspace in which a test changes the books of one ledger and reads their past.
-type journey struct {
+// pastFixture is a workspace in which a test changes the books of one ledger and reads their past.
+type pastFixture struct {
 	l        *book.Ledger
 	at       ledgerhttp.Paths
 	t        *rapid.T
@@ -170,25 +170,25 @@ type journey struct {
 	drawn    int
 }
 
-func (j *journey) date() string {
+func (j *pastFixture) date() string {
 	return fmt.Sprintf("2025-0%d-1%d", rapid.IntRange(1, 4).Draw(j.t, "month"), rapid.IntRange(0, 3).Draw(j.t, "day"))
 }
 
 // sides draws an entry for each side.
-func (j *journey) sides() (in, out string) {
+func (j *pastFixture) sides() (in, out string) {
 	of := ledgerSamples[j.l.Name]
 	return entries(rapid.SliceOfN(rapid.SampledFrom(of.in), 1, 2).Draw(j.t, "in")),
 		entries(rapid.SliceOfN(rapid.SampledFrom(of.out), 1, 2).Draw(j.t, "out"))
 }
 
 // path is below the path of an account's ledger.
-func (j *journey) path(account int64, rest ...any) string {
+func (j *pastFixture) path(account int64, rest ...any) string {
 	return at(j.at.Ledger, account) + fmt.Sprint(rest...)
 }
 
-func (j *journey) account() int64 { return rapid.SampledFrom(j.accounts).Draw(j.t, "account") }
+func (j *pastFixture) account() int64 { return rapid.SampledFrom(j.accounts).Draw(j.t, "account") }
 
-func (j *journey) row() (account, row int64) {
+func (j *pastFixture) row() (account, row int64) {
 	for len(j.rows) == 0 { // a date in the locked period is refused
 		j.add()
 	}
@@ -196,13 +196,13 @@ func (j *journey) row() (account, row int64) {
 	return j.rows[row], row
 }
 
-func (j *journey) add() {
+func (j *pastFixture) add() {
 	account := j.account()
 	in, out := j.sides()
 	j.begun(account, j.clerk.POST(j.path(account), fmt.Sprintf(`{"date":%q,"in_entries":%s,"out_entries":%s}`, j.date(), in, out)))
 }
 
-func (j *journey) begun(account int64, a *apitest.Answer) {
+func (j *pastFixture) begun(account int64, a *apitest.Answer) {
 	if a.Response.StatusCode != http.StatusCreated {
 		return
 	}
@@ -219,12 +219,12 @@ func (j *journey) begun(account int64, a *apitest.Answer) {
 }
 
 // A change may be refused: the row may be deleted, settled or void.
-func (j *journey) change(a *apitest.Answer) {
+func (j *pastFixture) change(a *apitest.Answer) {
 	require.Contains(j.t, []int{200, 204, 404, 409, 422}, a.Response.StatusCode, a.Text)
 }
 
 // past draws a query for a past state, and returns the query with that state's date and position.
-func (j *journey) past() (query url.Values, of *unit.Date, known event.Position) {
+func (j *pastFixture) past() (query url.Values, of *unit.Date, known event.Position) {
 	query, known = url.Values{}, event.Position(j.o.Head())
 	if rapid.Bool().Draw(j.t, "as of") {
 		query.Set("as_of", j.date())
@@ -247,7 +247,7 @@ func (j *journey) past() (query url.Values, of *unit.Date, known event.Position)
 }
 
 // look reads everything of one state and compares it with a replay.
-func (j *journey) look() {
+func (j *pastFixture) look() {
 	query, of, known := j.past()
 	told := replay(j.t, j.o, j.space, known)
 	ask := func(path string, more ...string) *apitest.Answer {
@@ -291,7 +291,7 @@ func (j *journey) look() {
 	}
 }
 
-func (j *journey) lookAtRows(ask func(string, ...string) *apitest.Answer, account int64, rows []pastRow) {
+func (j *pastFixture) lookAtRows(ask func(string, ...string) *apitest.Answer, account int64, rows []pastRow) {
 	more, selected := []string{}, rows
 	if rapid.Bool().Draw(j.t, "from") {
 		from := "2025-01-10"
@@ -330,7 +330,7 @@ func (j *journey) lookAtRows(ask func(string, ...string) *apitest.Answer, accoun
 }
 
 // audit replays the trail's fields from nothing, and compares the result with the books.
-func (j *journey) audit() {
+func (j *pastFixture) audit() {
 	whole := apptest.TrailOf(j.auditor, "")
 	state := map[string]map[string]json.RawMessage{}
 	for _, c := range whole.Changes {
@@ -394,7 +394,7 @@ func (j *journey) audit() {
 }
 
 // inSteps reads the trail again, in the smallest pages.
-func (j *journey) inSteps(whole apptest.Trail) {
+func (j *pastFixture) inSteps(whole apptest.Trail) {
 	small := &auditview.Trails{
 		Reader: j.o.Sys.Ledger.Reader, Look: rapid.IntRange(1, 7).Draw(j.t, "look"), Rows: rapid.IntRange(1, 3).Draw(j.t, "rows"),
 	}
@@ -426,7 +426,8 @@ func TestAnyPastReadsAsAReplayOfTheLogUpToThereWould(t *testing.T) {
 	o := apptest.Share(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		l := rapid.SampledFrom(ledger.All).Draw(rt, "ledger")
-		j := &journey{t: rt, test: t, o: o, l: l, at: ledgerhttp.Served()[l.Name], space: uuid.New(), rows: map[int64]int64{}, first: o.Head()}
+		j := &pastFixture{t: rt, test: t, o: o, l: l, at: ledgerhttp.Served()[l.Name], space: uuid.New(), first: o.Head()}
+		j.rows = map[int64]int64{}
 		workspace := j.space.String()
 		j.clerk, j.auditor = o.Clerk(workspace), o.Auditor(workspace)
 		for _, name := range []string{"HDFC", "SBI"} {

@@ -105,7 +105,7 @@ func TestADomainBelongsToOneCompany(t *testing.T) {
 	check("shop." + domain).Status(200).Body(`{"available":true,"company":null}`)
 	check("x").Problem(422, "Validation error", "domain", "expected a domain, as in example.org")
 
-	// A mail provider's domain belongs to nobody, and a released domain is free.
+	// No company owns a mail provider's domain, and a released domain is free.
 	for _, name := range []string{"C", "D"} {
 		founded(t, c, `{"name":"`+name+`","domain":"gmail.com"}`)
 	}

@@ -239,7 +239,7 @@ func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 
 	// A digest does not count enquiries after its hour, however late it is sent: the mail server, or this one, may have been down.
-	before, err := o.Sys.Marketplace.EnquiriesWithin(t.Context(), nil, uuid.MustParse(owner.Workspace), mill.ID,
+	before, err := o.Sys.Marketplace.CountEnquiries(t.Context(), nil, uuid.MustParse(owner.Workspace), mill.ID,
 		first.CreatedAt.Add(-time.Hour),
 		10)
 	require.NoError(t, err)

@@ -174,14 +174,14 @@ func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 	c.POST(urls, `{"url":"http://127.0.0.1:9/FAQ"}`).Status(201)
 }
 
-// shop is an endpoint of the workspace's own.
-type shop struct {
+// stockEndpoint is an endpoint of the workspace's own.
+type stockEndpoint struct {
 	mu    sync.Mutex
 	asked []*http.Request
 	body  []string
 }
 
-func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *stockEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	t.Parallel()
 	model := llmtest.New(t)
-	var endpoint shop
+	var endpoint stockEndpoint
 	server := httptest.NewServer(&endpoint)
 	t.Cleanup(server.Close)
 	settings := apptest.Settings(t, apptest.Database(t))

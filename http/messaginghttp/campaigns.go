@@ -22,8 +22,8 @@ import (
 
 // CampaignsConfig has the dependencies of the operations of campaigns.
 type CampaignsConfig struct {
-	Flows *messagingcmd.Campaigns
-	Every time.Duration // interval of a stream of progress; 0: a second
+	Flows    *messagingcmd.Campaigns
+	Interval time.Duration // interval of a stream of progress; 0: a second
 }
 
 // ByCampaign names a campaign.
@@ -181,7 +181,7 @@ func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, 
 
 // watchCampaign sends each change until the campaign ends.
 func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int64, send func(api.Event) error) error {
-	every := r.Campaign.Every
+	every := r.Campaign.Interval
 	every = cmp.Or(every, time.Second)
 	look := time.NewTicker(every)
 	defer look.Stop()

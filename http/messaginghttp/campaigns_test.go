@@ -200,7 +200,7 @@ func TestATriggerASurveyAndADrip(t *testing.T) {
 	c.GET(at(ravi.ID) + "/messages").Status(200).Body("[]") // imports never trigger
 }
 
-// The network tells of its suspended template in the answer to a message, and of another spelling of a phone.
+// The network reports its suspended template in the response to a message, and another spelling of a phone.
 func TestACampaignPausesForASuspendedTemplateAndGoesOn(t *testing.T) {
 	t.Parallel()
 	var lists atomic.Int64

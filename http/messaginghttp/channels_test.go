@@ -172,7 +172,7 @@ func onNetwork(t *testing.T, server *httptest.Server, askTimeout ...time.Duratio
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ChatURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
 	if len(askTimeout) == 1 { // for a silent server; a busy machine needs a part of it for the other servers
-		with.Outside.AskWithin = askTimeout[0]
+		with.Outside.AskTimeout = askTimeout[0]
 	}
 	return apptest.StartAs(t, with)
 }

@@ -16,15 +16,15 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// dying is a network after whose response the process ends.
-type dying struct {
+// dyingNetwork is a network after whose response the process ends.
+type dyingNetwork struct {
 	messagingcmd.Networks
 
 	calls *int
 	ends  bool
 }
 
-func (n dying) Send(ctx context.Context, a network.Account, m network.Message) (string, error) {
+func (n dyingNetwork) Send(ctx context.Context, a network.Account, m network.Message) (string, error) {
 	*n.calls++
 	id, err := n.Networks.Send(ctx, a, m)
 	if n.ends {
@@ -42,7 +42,7 @@ func TestAfterACrashAMessageIsLookedUpBeforeItIsSent(t *testing.T) {
 	calls := 0
 	send := func(ends bool) (commands.Outcome[message.State], error) {
 		channels, f := *o.Sys.Messages.Channels, *o.Sys.Messages
-		channels.Networks = dying{o.Sys.Messages.Networks, &calls, ends}
+		channels.Networks = dyingNetwork{o.Sys.Messages.Networks, &calls, ends}
 		f.Channels = &channels
 		req := commands.Request{Workspace: uuid.MustParse(o.Home), Operation: "send-text", Key: "crash"}
 		return f.Send(t.Context(), req, message.Draft{Channel: sales.ID, To: "919812345671", Text: "Yes"}, func(int64) error { return nil })

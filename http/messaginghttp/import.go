@@ -20,7 +20,7 @@ func (r *Routes) Import() {
 	op := contactOp("import-messaging-contacts", "POST", "/import", "Import contacts from a CSV or Excel file. "+
 		"Maximum 50,000 rows. The response names faulty rows. "+
 		"After an interruption, the same Idempotency-Key continues the import.")
-	op.Status, op.MaxBody, op.AnyField, op.EmptyFile, op.Expensive, op.Within = 200, maxImport, true, spreadsheet.ErrFormat, true,
+	op.Status, op.MaxBody, op.AnyField, op.EmptyFile, op.Expensive, op.Timeout = 200, maxImport, true, spreadsheet.ErrFormat, true,
 		importTimeout
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Body[spreadsheet.ImportResult], error) {
 		out, err := messagingcmd.ImportContacts(ctx, r.Commands, api.Request(ctx), in.File.Open())

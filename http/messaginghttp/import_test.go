@@ -100,14 +100,14 @@ func TestContactsAreImported(t *testing.T) {
 	require.Empty(t, people(t, c, "?search=Imran"))
 }
 
-// outage is a log that can be unavailable for appends.
-type outage struct {
+// failingLog is a log that can be unavailable for appends.
+type failingLog struct {
 	eventstore.Store
 
 	left atomic.Int64 // large transactions until the outage
 }
 
-func (o *outage) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+func (o *failingLog) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	if len(t.Writes) > 100 && o.left.Add(-1) < 0 {
 		return eventstore.Appended{}, eventstore.ErrUnavailable
 	}
@@ -116,7 +116,7 @@ func (o *outage) Append(ctx context.Context, t eventstore.Transaction) (eventsto
 
 func TestAnImportThatIsInterruptedSaysHowFarItCameAndGoesOn(t *testing.T) {
 	t.Parallel()
-	log := &outage{}
+	log := &failingLog{}
 	log.left.Store(2) // a batch, twice: one of its rows is refused
 	o := apptest.StartAs(t, apptest.Settings(t, apptest.Database(t)), func(s *app.System) {
 		log.Store = s.Store

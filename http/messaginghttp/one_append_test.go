@@ -20,14 +20,14 @@ import (
 	"bahi/internal/test/apitest"
 )
 
-// sends is a network that records the phones to which it sends.
-type sends struct {
+// recordingNetwork is a network that records the phones to which it sends.
+type recordingNetwork struct {
 	messagingcmd.Networks
 	to []string
 }
 
 // Send implements [messagingcmd.Networks].
-func (n *sends) Send(ctx context.Context, a network.Account, m network.Message) (string, error) {
+func (n *recordingNetwork) Send(ctx context.Context, a network.Account, m network.Message) (string, error) {
 	n.to = append(n.to, m.To)
 	return n.Networks.Send(ctx, a, m)
 }
@@ -72,7 +72,7 @@ func TestAMessageIsSentAsItsContactAndChannelAreThen(t *testing.T) {
 			asha := made(t, c, `{"name":"Asha","phone":"9812345678"}`)
 			heard(t, o, sales.ID, "919812345678", "w1", time.Now())
 			messages, channels := *o.Sys.Messages, *o.Sys.Messages.Channels
-			net := &sends{Networks: channels.Networks}
+			net := &recordingNetwork{Networks: channels.Networks}
 			channels.Networks, messages.Channels = net, &channels
 			messages.Sandboxed = func(network.Account) bool { return false }
 			admitted := 0

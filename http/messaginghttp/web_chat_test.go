@@ -15,8 +15,8 @@ import (
 
 const shopPage = "https://shop.example.org"
 
-// said is a message as a visitor receives it.
-type said struct {
+// visitorMessage is a message as a visitor receives it.
+type visitorMessage struct {
 	ID, Direction, Type, Text, By string
 
 	MediaURL *string
@@ -24,7 +24,7 @@ type said struct {
 }
 
 // timeless is a message without its time.
-func (m said) timeless() []string { return []string{m.Direction, m.Type, m.Text, m.By} }
+func (m visitorMessage) timeless() []string { return []string{m.Direction, m.Type, m.Text, m.By} }
 
 // widgetOf creates a web channel, and returns it, a visitor's client, and the path.
 func widgetOf(t *testing.T, o *apptest.Server, c *apitest.Client, name string) (of messagingview.Channel, path string,
@@ -50,7 +50,7 @@ func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	o, c := openShared(t)
 	of, path, visitor := widgetOf(t, o, c, "Page")
 	early := visitor.Stream(path + "/stream") // before the visitor has a session
-	var m, same said
+	var m, same visitorMessage
 	a := visitor.With("Idempotency-Key", "k1").POST(path+"/messages", `{"text":" Do you make payal? "}`).Status(201).JSON(&m)
 	require.Equal(t, []string{"in", "text", "Do you make payal?", "visitor"}, m.timeless())
 	require.WithinDuration(t, time.Now(), m.At, time.Minute)
@@ -104,7 +104,7 @@ func TestABotAnswersAVisitor(t *testing.T) {
 	taught(t, c, botOf(t, c, fmt.Sprintf(`,"channelIds":[%d]`, of.ID)), "We are open on Sunday from 11 to 4.")
 	stream := visitor.Stream(path + "/stream")
 	visitor.POST(path+"/messages", `{"text":"Are you open on Sunday?"}`).Status(201)
-	var m said
+	var m visitorMessage
 	for m.Direction != "out" {
 		stream.Next(&m)
 	}
@@ -148,7 +148,7 @@ func TestAWidgetAnswersAllowedPagesAlone(t *testing.T) {
 	// A stream ends with the channel, or when the page loses its permission.
 	stream := visitor.Stream(path + "/stream")
 	c.PATCH(fmt.Sprint("/api/channels/", of.ID), `{"settings":{"allowedOrigins":["https://new.example.org"]}}`).Status(200)
-	var none said
+	var none visitorMessage
 	name, _ := stream.Next(&none)
 	require.Empty(t, name)
 	visitor.With("Origin", "https://new.example.org").POST(path+"/sessions", nil).Status(201)

@@ -115,7 +115,7 @@ func TestAVisitorOfAPageIsAnswered(t *testing.T) {
 	answer("Yes, in silver.")
 	saidIn(t, visitor, "Do you make payal?", "Yes, in silver.")
 
-	// Without a connection the widget notifies the visitor. The next connection delivers messages of the meantime, once.
+	// Without a connection the widget notifies the visitor. The next connection delivers the missed messages once.
 	line.cut()
 	visitor.Until(within(`chat.querySelector(".note").innerText === "No connection. We keep trying."`))
 	visitor.Keys("And in gold?", kb.Enter)

@@ -10,10 +10,10 @@ import (
 	"bahi/http/opshttp"
 )
 
-// drawer has three messages.
-type drawer struct{}
+// outboxFixture has three messages.
+type outboxFixture struct{}
 
-func (drawer) Captured(_ context.Context, skip, limit int) ([]opshttp.Message, int, error) {
+func (outboxFixture) Captured(_ context.Context, skip, limit int) ([]opshttp.Message, int, error) {
 	all := []opshttp.Message{}
 	for _, id := range []string{"c", "b", "a"} {
 		all = append(all, opshttp.Message{ID: id, Time: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), To: "asha@example.com", Subject: "Hello",

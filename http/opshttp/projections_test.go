@@ -37,7 +37,7 @@ func startRegistry(t *testing.T) *registry {
 		API: a, Views: &opsview.Jobs{DB: pool}, Queue: struct{ opshttp.Queue }{},
 		Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
 		Builds:   struct{ opshttp.Builds }{}, // the tests of real builds serve a whole system
-		Captured: map[string]opshttp.Captured{"mail": drawer{}.Captured},
+		Captured: map[string]opshttp.Captured{"mail": outboxFixture{}.Captured},
 	}
 	routes.Jobs()
 	routes.Projections()
@@ -145,7 +145,7 @@ func TestRebuildIsShown(t *testing.T) {
 	require.Nil(t, r.books().LastError)
 
 	r.set("books", 2, `error = null, partitions = 2, position = 0`)
-	r.sql(`insert into projection.partition (name, generation, nth, position) values ('books', 2, 0, 8), ('books', 2, 1, 4)`)
+	r.sql(`insert into projection.partition (name, generation, ordinal, position) values ('books', 2, 0, 8), ('books', 2, 1, 4)`)
 	require.Equal(t, event.Position(4), r.books().Build.Done, "the position of the slowest part")
 	r.set("books", 2, `position = 10, status = 'catching up'`)
 	b := r.books().Build

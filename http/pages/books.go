@@ -190,7 +190,7 @@ func (v *visit) sameName(kind, name, seen string) string {
 	return ""
 }
 
-// detail returns the problem's detail with the fields' messages, without a detail that only says that there are some.
+// detail returns the problem's detail with the fields' messages, without a detail that only reports their existence.
 func detail(p *problem) string {
 	text := p.Detail
 	for _, f := range p.Errors {

@@ -255,7 +255,7 @@ func keptOrders(o *apptest.Server) (draft string) {
 
 // keptTrade has a record of each resource. It returns the company.
 func keptTrade(o *apptest.Server) (clerk *apitest.Client, company string) {
-	clerk, company = shop(o, o.Home)
+	clerk, company = createParents(o, o.Home)
 	clerk.POST("/api/channels", `{"name":"Our site","type":"web","settings":{"allowedOrigins":["https://example.com"]}}`).Status(201)
 	clerk.POST("/api/contact-lists", `{"name":"Retailers of Rajkot"}`).Status(201)
 	clerk.POST("/api/contacts", `{"name":"Asha Soni","phone":"9812300001","email":"asha.soni@jewellers.example.com","listIds":[1],

@@ -79,7 +79,7 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 	b.get(spam + "?spam=true").Is(200).Says("Asha Rao")
 }
 
-// shop makes a company that sells a product, and returns the addresses of their pages.
+// shopOf makes a company that sells a product, and returns the addresses of their pages.
 func shopOf(o *apptest.Server) (company, product string) {
 	o.T.Helper()
 	seller := o.Bearer(o.Key(apptest.Home, `{"marketplace":"write"}`).Key)

@@ -41,7 +41,7 @@ type listPage struct {
 	Filters      []field
 	Asked        bool
 	Total        int
-	Counts       string   // what the total counts; empty: what the title says
+	Counts       string   // noun for the total; empty: the title
 	Newer, Older string   // addresses
 	Acts         bool     // the lines have forms
 	Kinds        []choice // types of a new record

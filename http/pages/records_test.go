@@ -22,8 +22,8 @@ const (
 	tradeRead = `{"messaging":"read","marketplace":"read"}`
 )
 
-// shop has the parents of the pages' records: a channel, a bot and a company.
-func shop(o *apptest.Server, workspace string) (clerk *apitest.Client, company string) {
+// createParents creates the parents of the pages' records: a channel, a bot and a company.
+func createParents(o *apptest.Server, workspace string) (clerk *apitest.Client, company string) {
 	o.T.Helper()
 	clerk = o.Bearer(o.Key(workspace, trade).Key)
 	clerk.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
@@ -115,7 +115,7 @@ var uuidText = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-`)
 func TestRecordsOfEachResource(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	clerk, company := shop(o, apptest.Home)
+	clerk, company := createParents(o, apptest.Home)
 	b, reader, stranger := byKey(o, apptest.Home, trade), byKey(o, apptest.Home, tradeRead), byKey(o, apptest.OtherWorkspace, trade)
 	tested := append([]string{}, readOnly...)
 	for _, k := range keptOnes(company) {
@@ -235,7 +235,7 @@ func upload(t testing.TB, client *http.Client, address string, values url.Values
 func TestFilesAreImported(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	_, company := shop(o, apptest.Home)
+	_, company := createParents(o, apptest.Home)
 	v := o.Visitor()
 	b := browser{t, v}
 	b.submit("/app/sign-in", "/app/sign-in", "key", o.Key(apptest.Home, trade).Key).Leads("/app/")
@@ -278,7 +278,7 @@ func TestFilesAreImported(t *testing.T) {
 func TestBotsAreTriedAndGetTools(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	shop(o, apptest.Home)
+	createParents(o, apptest.Home)
 	b := byKey(o, apptest.Home, trade)
 	const bot = "/app/list/bots/1"
 	b.submitOf(bot, bot, `value="try-bot"`, "text", "What is the rate?").Is(200).Says("Answer", "Tokens")
@@ -310,7 +310,7 @@ func TestAWidgetIsShownAndTried(t *testing.T) {
 func TestCampaignsAreSentAndWatched(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	clerk, _ := shop(o, apptest.Home)
+	clerk, _ := createParents(o, apptest.Home)
 	b := byKey(o, apptest.Home, trade)
 	clerk.POST("/api/contacts", `{"name":"Silent","phone":"9812300004"}`).Status(201)
 	clerk.POST("/api/contacts", `{"name":"Asha","phone":"9812300001"}`).Status(201)

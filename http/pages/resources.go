@@ -23,7 +23,7 @@ type resource struct {
 	base   string // address before it; empty: /app/list
 	title  string // of the list
 	about  string // purpose of the records; may be empty
-	counts string // what the number beside the title counts; empty: what the title says
+	counts string // noun for the number beside the title; empty: the title
 	button string // of the form that adds one: Add a contact
 
 	list, get, create, edit, remove string // ids of operations; empty: none. Without get, the page searches the list

@@ -87,7 +87,7 @@ type Statement struct {
 	Units    []Unit            // one to four
 	Opening  []decimal.Decimal // balance of the account before the rows, one amount per unit
 	Before   []decimal.Decimal // sum of the single side before the rows; nil: zero, or both sides are shown
-	Owed     Owed              // says who owes a balance; the zero Owed prints signs
+	Owed     Owed              // words for the debtor of a balance; the zero Owed prints signs
 	Drawn    Drawn
 	Code     string   // text of the QR code, with the figures to check; "": none
 	Notes    []string // under the period: "As of 31 Mar 2025", "As known at position 128445"

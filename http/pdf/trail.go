@@ -24,7 +24,7 @@ type TrailChange struct {
 	Position uint64
 	What     string // "Row 12 of HDFC edited"
 	Who      string
-	Why      string // empty: no reason was given
+	Reason   string // empty: no reason was given
 	Fields   []TrailField
 }
 
@@ -92,8 +92,8 @@ func (d *trail) change(c *TrailChange) {
 	place := fmt.Sprintf("position %d", c.Position)
 	what := d.types.lines(c.What, bold, (right-margin-130)/headSize-1)
 	by := "by " + c.Who
-	if c.Why != "" {
-		by += ", because: " + c.Why
+	if c.Reason != "" {
+		by += ", because: " + c.Reason
 	}
 	who := d.types.lines(by, regular, (right-margin-130)/textSize-1)
 	d.need(leading(headSize)*float64(len(what)) + leading(textSize)*float64(len(who)+2) + pad)

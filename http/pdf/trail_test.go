@@ -35,7 +35,7 @@ func changes(n int) memory {
 	for i := range n {
 		t.Changes = append(t.Changes, TrailChange{
 			At: time.Date(2026, 4, 2, 10, 22, i, 0, ist), Position: uint64(1000 + i), What: fmt.Sprintf("Row %d of HDFC चालू खाता edited", i),
-			Who: "user:0195e8a0-7c1e-7000-8000-0000000000aa", Why: "ભૂલ સુધારી, typed twice",
+			Who: "user:0195e8a0-7c1e-7000-8000-0000000000aa", Reason: "ભૂલ સુધારી, typed twice",
 			Fields: []TrailField{{"date", "2026-03-31", "2026-04-01"}, {"in_entries[0].description", "पायल, शुद्ध चाँदी की", ""},
 				{"in_entries[0].amount", "1250.5", "-7"}},
 		})
@@ -115,7 +115,7 @@ func TestLongNamesDoNotOverlap(t *testing.T) {
 		trail.Closings = append(trail.Closings,
 			TrailClosing{name + " (bank 1)", fmt.Sprintf("31 Mar 20%02d", i), "₹ 1.00", "₹ 2.00", "1 change, position 1000"})
 	}
-	trail.Changes[0].What, trail.Changes[1].Why = "Row 1 of "+name+" (bank 1) edited", strings.Repeat("because ", 60)
+	trail.Changes[0].What, trail.Changes[1].Reason = "Row 1 of "+name+" (bank 1) edited", strings.Repeat("because ", 60)
 	type place struct{ x, y float64 }
 	for _, page := range writeTrail(t, trail).Pages {
 		there := map[place]string{}

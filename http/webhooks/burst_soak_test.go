@@ -6,7 +6,7 @@ import "testing"
 
 func TestFiveThousandCallsHaveTheEffectsOfTheDistinctOnes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.work()
 	burst(t, r, 1000, 5) // the list has at most 1,000
 }

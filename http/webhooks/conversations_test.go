@@ -13,8 +13,8 @@ import (
 	"bahi/http/webhooks"
 )
 
-// nobody is a message service that no receipt matches.
-type nobody struct {
+// unmatchedService is a message service that no receipt matches.
+type unmatchedService struct {
 	webhooks.MessageService
 	webhooks.ChannelSecrets
 
@@ -22,11 +22,11 @@ type nobody struct {
 	err  error
 }
 
-func (*nobody) ChannelOf(_ context.Context, _, identity string) (int64, bool, error) {
+func (*unmatchedService) ChannelOf(_ context.Context, _, identity string) (int64, bool, error) {
 	return 3, identity == "PN1", nil
 }
 
-func (n *nobody) Receipts(_ context.Context, all []messagingcmd.DeliveryReceipt) ([]messagingcmd.ReceiptResult, error) {
+func (n *unmatchedService) Receipts(_ context.Context, all []messagingcmd.DeliveryReceipt) ([]messagingcmd.ReceiptResult, error) {
 	n.told = all
 	return make([]messagingcmd.ReceiptResult, len(all)), n.err
 }
@@ -34,7 +34,7 @@ func (n *nobody) Receipts(_ context.Context, all []messagingcmd.DeliveryReceipt)
 func TestAReceiptWaitsForItsMessage(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	talk := &nobody{}
+	talk := &unmatchedService{}
 	k := webhooks.Conversations{MessageService: talk, Now: func() time.Time { return now }}
 	handle := webhooks.Handlers(k.Endpoints())["receive-social"]
 	call := inbox.Call{ReceivedAt: now.Add(-14 * time.Minute), ContentType: "application/json",

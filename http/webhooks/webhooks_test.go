@@ -25,7 +25,7 @@ import (
 
 func TestCallIsRecordedThenAcknowledgedThenHandled(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	a := r.send("1 hello").Status(200)
 	require.Empty(t, a.Text)
 	calls := r.list("")
@@ -44,7 +44,7 @@ func TestCallIsRecordedThenAcknowledgedThenHandled(t *testing.T) {
 
 func TestRepeatedCallHasOneEffect(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.work()
 	r.send("1 hello").Status(200)
 	r.until("handled", 1)
@@ -58,7 +58,7 @@ func TestRepeatedCallHasOneEffect(t *testing.T) {
 
 func TestCallWithoutAnIdIsKnownByItsBody(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	for range 3 {
 		r.send(" no id").Status(200)
 	}
@@ -71,13 +71,13 @@ func TestCallWithoutAnIdIsKnownByItsBody(t *testing.T) {
 // A burst of repeated calls in any order ends in the effects of the distinct ones.
 func TestBurstHasTheEffectsOfTheDistinctCalls(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.work()
 	burst(t, r, 200, 3)
 }
 
 // burst sends calls so many times each, in any order, and looks at their effects.
-func burst(t *testing.T, r *rig, distinct, times int) {
+func burst(t *testing.T, r *fixture, distinct, times int) {
 	t.Helper()
 	const senders = 16
 	bodies := make([]string, 0, distinct*times)
@@ -106,7 +106,7 @@ func burst(t *testing.T, r *rig, distinct, times int) {
 
 func TestForgedCallIsRefusedCountedAndNotRecorded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	stranger := apitest.New(t, r.url, "")
 	stranger.POST(path, "1 hello").Problem(401, "Webhook proof missing or wrong")
 	stranger.With("X-Secret", secret+"x").POST(path, "1 hello").Problem(401, "Webhook proof missing or wrong")
@@ -122,7 +122,7 @@ func TestForgedCallIsRefusedCountedAndNotRecorded(t *testing.T) {
 
 func TestOversizedBodyIsRefused(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.send("1 " + strings.Repeat("x", webhooks.MaxBody-2)).Status(200)
 	r.send("2 "+strings.Repeat("x", webhooks.MaxBody-1)).Problem(413, "The request body is too large")
 	require.Len(t, r.list(""), 1)
@@ -130,7 +130,7 @@ func TestOversizedBodyIsRefused(t *testing.T) {
 
 func TestBodyIsEncryptedAndOpenToOperatorsOnly(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.send("1 payal for Asha").Status(200)
 	r.send("2 \xff\x00").Status(200)
 	var stored []byte
@@ -157,7 +157,7 @@ func TestBodyIsEncryptedAndOpenToOperatorsOnly(t *testing.T) {
 
 func TestUnreadableCallIsParkedUntilItsReplay(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.work()
 	r.send("1 garbage").Status(200)
 	parked := r.until("parked", 1)[0]
@@ -176,7 +176,7 @@ func TestUnreadableCallIsParkedUntilItsReplay(t *testing.T) {
 
 func TestCallWithoutEffectCanBeReplayed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.work()
 	r.send("1 nothing").Status(200)
 	ignored := r.until("ignored", 1)[0]
@@ -187,7 +187,7 @@ func TestCallWithoutEffectCanBeReplayed(t *testing.T) {
 
 func TestBodyOfAStrangerIsForgotten(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.work()
 	r.send("1 stranger").Status(200)
 	ignored := r.until("ignored", 1)[0]
@@ -197,7 +197,7 @@ func TestBodyOfAStrangerIsForgotten(t *testing.T) {
 
 func TestFailedCallIsTriedAgainAndParkedAtTheEnd(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.failing("1", errors.New("the database is away"))
 	r.work()
 	r.send("1 hello").Status(200)
@@ -229,7 +229,7 @@ func TestFailedCallIsTriedAgainAndParkedAtTheEnd(t *testing.T) {
 
 func TestACallThatRestsIsReplayed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.failing("1", errors.New("the database is away"))
 	r.send("1 hello").Status(200)
 	id := r.list("")[0].ID
@@ -245,8 +245,8 @@ func TestACallThatRestsIsReplayed(t *testing.T) {
 
 func TestCallThatNoLogTakesIsParkedAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.failing("1", fmt.Errorf("store the message: %w", &eventstore.TooLarge{Most: 1_000_000}))
+	r := newFixture(t)
+	r.failing("1", fmt.Errorf("store the message: %w", &eventstore.TooLarge{Max: 1_000_000}))
 	r.work()
 	r.send("1 hello").Status(200)
 	require.Contains(t, *r.until("parked", 1)[0].Error, "at most 1000000 bytes are stored at once")
@@ -255,7 +255,7 @@ func TestCallThatNoLogTakesIsParkedAtOnce(t *testing.T) {
 // The process ends in the middle of an effect, and gives the call back to another one.
 func TestInterruptedCallIsResumed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	ctx, end := context.WithCancel(t.Context())
 	r.during = func(context.Context, string) { end() }
 	r.send("1 hello").Status(200)
@@ -272,7 +272,7 @@ func TestInterruptedCallIsResumed(t *testing.T) {
 // The verdict of one call cannot be written, and so that of its group cannot.
 func TestCallThatFailsItsGroupHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	_, err := r.pool.Exec(t.Context(), `
 		create function inbox.refuse() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
 		create trigger refuse before update on inbox.call for each row when (new.effect = 'noted 3') execute function inbox.refuse()`)
@@ -295,7 +295,7 @@ func TestCallThatFailsItsGroupHoldsUpNoOther(t *testing.T) {
 // A call takes as long as a language model. The calls after it do not wait.
 func TestSlowCallHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	r.during = func(_ context.Context, id string) {
 		if id == "slow" {
@@ -314,7 +314,7 @@ func TestSlowCallHoldsUpNoOther(t *testing.T) {
 
 func TestCallIsHandledByOneProcessAtATime(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
 	r.during = func(_ context.Context, id string) {
@@ -340,7 +340,7 @@ func TestCallIsHandledByOneProcessAtATime(t *testing.T) {
 // A process is paused for longer than its lease. Another one handles the call, and its verdict stays.
 func TestAPausedProcessGivesNoVerdict(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
 	r.during = func(context.Context, string) {
@@ -372,7 +372,7 @@ func TestOldBodiesAreRemovedAndTheirCallsAreStillKnown(t *testing.T) {
 		mu    sync.Mutex
 		later time.Duration
 	)
-	r := newRig(t, func(c *inbox.Config) {
+	r := newFixture(t, func(c *inbox.Config) {
 		c.Keep = 24 * time.Hour
 		c.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(later) }
 	})
@@ -396,7 +396,7 @@ func TestOldBodiesAreRemovedAndTheirCallsAreStillKnown(t *testing.T) {
 
 func TestFullInboxAsksTheProviderToComeAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(c *inbox.Config) { c.Room = 2 })
+	r := newFixture(t, func(c *inbox.Config) { c.Room = 2 })
 	r.send("1 hello").Status(200)
 	r.send("2 hello").Status(200)
 	a := r.send("3 hello").Problem(503, "Too many calls wait to be handled, try again later")
@@ -406,7 +406,7 @@ func TestFullInboxAsksTheProviderToComeAgain(t *testing.T) {
 
 func TestCallIsNotAcknowledgedIfItCannotBeRecorded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	_, err := r.pool.Exec(t.Context(), `alter table inbox.call rename to gone`)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusInternalServerError, r.send("1 hello").Response.StatusCode)

@@ -40,12 +40,12 @@ func TestAStartIsRefusedWhileAnotherProcessServes(t *testing.T) {
 	listener, done, err := app.TakePlace(t.Context(), data, "127.0.0.1:0")
 	require.NoError(t, err)
 	defer done()
-	atOnce, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err = app.TakePlace(atOnce, data, "127.0.0.1:0")
+	_, _, err = app.TakePlace(cancelled, data, "127.0.0.1:0")
 	require.EqualError(t, err, fmt.Sprintf("the data folder %s is in use by another bahi (pid %d): stop it, "+
 		"or name another folder in BAHI_DATA", data, os.Getpid()))
-	_, _, err = app.TakePlace(atOnce, t.TempDir(), listener.Addr().String())
+	_, _, err = app.TakePlace(cancelled, t.TempDir(), listener.Addr().String())
 	require.ErrorContains(t, err, "BAHI_ADDR: listen tcp "+listener.Addr().String()+": bind: address already in use")
 }
 

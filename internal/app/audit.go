@@ -92,7 +92,7 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	})}
 	s.Proofs = &auditview.Proofs{Tree: s.Tree, DB: s.Pool, Log: s.reads}
 	s.Signer = &auditproj.Signer{
-		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditInterval, Now: time.Now, Log: s.Log,
+		DB: s.Pool, Store: s.Store, Tables: s.Tree, Interval: s.Settings.AuditInterval, Now: time.Now, Log: s.Log,
 		Ring: &auditproj.Ring{DB: s.Pool, Vault: s.Vault, Store: s.Store, Given: given, Now: time.Now},
 	}
 	if err := s.joinPublishers(ctx); err != nil || !serving {
@@ -229,15 +229,15 @@ func (s *System) SignAll(ctx context.Context) error {
 	return s.WithProjections(ctx, s.UntilSigned, auditproj.Tree)
 }
 
-// SignedWithin limits the wait until any process has signed the newest events.
-const SignedWithin = time.Minute
+// SigningTimeout limits the wait until any process has signed the newest events.
+const SigningTimeout = time.Minute
 
 func (s *System) UntilSigned(ctx context.Context) error {
 	head, err := s.Store.Head(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, SignedWithin)
+	ctx, cancel := context.WithTimeout(ctx, SigningTimeout)
 	defer cancel()
 	for {
 		signed, err := s.Signer.Sign(ctx)

@@ -48,7 +48,7 @@ func (s *System) openBots(ctx context.Context) error {
 	s.bots.flows = &messagingcmd.Bots{Commands: s.Commands, Blobs: s.Blobs}
 	s.bots.engine = &answering.Engine{
 		Commands: s.Commands, Knowledge: store, Model: s.Model, Views: botViews{s}, Secrets: s.Vault, Client: s.outside.exceptions.Client(),
-		Zone: s.Zone, Coverage: cmp.Or(s.Settings.Outside.Coverage, 0.5), Patience: answering.CallWithin,
+		Zone: s.Zone, Coverage: cmp.Or(s.Settings.Outside.Coverage, 0.5), Patience: answering.CallTimeout,
 	}
 	s.bots.knowledge = &messagingreact.Knowledge{Reading: &knowledge.Indexer{
 		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: webpage.New(s.outside.exceptions), Now: time.Now,
@@ -73,7 +73,7 @@ func upTo(asOf event.Position) *readmodels.At {
 	if asOf == 0 {
 		return nil
 	}
-	return new(readmodels.At).Past(asOf)
+	return new(readmodels.At).AsKnownAt(asOf)
 }
 
 // Sources implements the engine's Views.

@@ -230,7 +230,7 @@ func (c *clients) close() {
 func (o *IntegrationSettings) checkRanges() error {
 	var wrong []error
 	for name, n := range map[string]float64{ // 0 is the default
-		"BAHI_STREAMS": float64(o.Streams), "BAHI_EXPENSIVE_ANSWERS": float64(o.AtOnce), "BAHI_ANSWER_FILES": float64(o.Files),
+		"BAHI_STREAMS": float64(o.Streams), "BAHI_EXPENSIVE_ANSWERS": float64(o.MaxExpensive), "BAHI_ANSWER_FILES": float64(o.Files),
 		"BAHI_OCR_PAGES":  float64(o.OCRPages),
 		"BAHI_KHATA_DAYS": float64(o.KhataDays), "BAHI_CAMPAIGN_RATE": o.CampaignRate, "BOT_MIN_COVERAGE": o.Coverage,
 		"BAHI_SCRUB_EVERY": o.ScrubInterval.Seconds(), "LLM_TIMEOUT": o.ModelTimeout.Seconds(),

@@ -34,7 +34,7 @@ func TestAKilledProgramAsksEachPartyOnce(t *testing.T) {
 	surviveConfirmation(t, 40, 1, 20)
 }
 
-// askedNetwork is a network that counts what it is sent.
+// askedNetwork is a network that counts the received messages.
 type askedNetwork struct {
 	mu    sync.Mutex
 	sent  map[string]int    // by message

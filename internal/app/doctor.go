@@ -9,8 +9,8 @@ import (
 	"bahi/projections"
 )
 
-// CatchUpWithin limits the time for projections to reach the log's head before a comparison.
-const CatchUpWithin = 10 * time.Minute
+// CatchUpTimeout limits the time for projections to reach the log's head before a comparison.
+const CatchUpTimeout = 10 * time.Minute
 
 // CatchUp brings the chosen projections, or all, to the log's head if no server does. Beside a server, it only waits.
 func (s *System) CatchUp(ctx context.Context, chosen ...*projections.Projection) error {
@@ -41,7 +41,7 @@ func (s *System) untilCaughtUp(ctx context.Context, failed <-chan error, chosen 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, CatchUpWithin)
+	ctx, cancel := context.WithTimeout(ctx, CatchUpTimeout)
 	defer cancel()
 	for {
 		moved := s.Runner.Advanced()

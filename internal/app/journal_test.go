@@ -54,7 +54,7 @@ func TestALogIsCopiedToAJournalAndServedWithIt(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, _, status := apptest.Execute(t, bahi("", "audit", "proof", at))
 		return status == 0
-	}, app.SignedWithin, app.PollInterval, "it is signed for")
+	}, app.SigningTimeout, app.PollInterval, "it is signed for")
 	kept := audittest.File(t, "kept", []byte(done(bahi("", "audit", "checkpoint"))))
 	refused("other", bahi("", "events", "copy", "--to", server))
 	before.Stop()

@@ -17,11 +17,11 @@ import (
 
 // khataSettings configure the reading of scanned pages. With the zero value, the first page looks for the programs.
 type khataSettings struct {
-	OCR       string        `env:"BAHI_OCR" name:"ocr" default:"auto" enum:"auto,demand,off" help:"Recognition of scanned pages by tesseract and poppler: auto finds or installs them at the start, demand at the first page, off disables recognition."`
-	OCRPages  int64         `env:"BAHI_OCR_PAGES" name:"ocr-pages" default:"1" unit:"pages" help:"Maximum concurrent recognitions of pages. Each uses a processor and some 300 MB."`
-	KhataDays int           `env:"BAHI_KHATA_DAYS" name:"khata-days" default:"365" unit:"days" help:"Time for which the files of khata uploads, and their recognised rows, are kept."`
-	OCRWithin time.Duration `kong:"-"` // of one run of a program; 0: a minute
-	KhataLeft string        `env:"BAHI_KHATA_LEFT" name:"khata-left" default:"in" enum:"in,out" help:"Side in the left column of a khata page that names no sides."`
+	OCR        string        `env:"BAHI_OCR" name:"ocr" default:"auto" enum:"auto,demand,off" help:"Recognition of scanned pages by tesseract and poppler: auto finds or installs them at the start, demand at the first page, off disables recognition."`
+	OCRPages   int64         `env:"BAHI_OCR_PAGES" name:"ocr-pages" default:"1" unit:"pages" help:"Maximum concurrent recognitions of pages. Each uses a processor and some 300 MB."`
+	KhataDays  int           `env:"BAHI_KHATA_DAYS" name:"khata-days" default:"365" unit:"days" help:"Time for which the files of khata uploads, and their recognised rows, are kept."`
+	OCRTimeout time.Duration `kong:"-"` // of one run of a program; 0: a minute
+	KhataLeft  string        `env:"BAHI_KHATA_LEFT" name:"khata-left" default:"in" enum:"in,out" help:"Side in the left column of a khata page that names no sides."`
 }
 
 // openKhatas connects khatas with the reader of scanned pages.
@@ -33,7 +33,7 @@ func (s *System) openKhatas() {
 		return ocr.Tools{Tesseract: t.Tesseract, Languages: t.Languages, PDFInfo: t.PDFInfo, PDFToText: t.PDFToText, PDFToPPM: t.PDFToPPM,
 			Env: t.Env}, err
 	}, o.OCRPages)
-	reader.Within = o.OCRWithin
+	reader.Timeout = o.OCRTimeout
 	s.Khatas = &ledgercmd.Khatas{
 		Books: s.Books, Reads: s.Ledger, Files: khataFiles{s}, OutLeft: o.KhataLeft == "out",
 		Scanner: reader,

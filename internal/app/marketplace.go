@@ -39,7 +39,7 @@ type marketplaceSettings struct {
 func (s *System) openMarketplace() {
 	s.notices = &marketplacereact.Notices{
 		Commands: s.Commands, Accounts: s.Accounts, People: s.Access, Views: s.Marketplace, Heard: s.Messaging, Mailer: s.Mailer, Jobs: later{s},
-		Frontend: s.Settings.Outside.FrontendURL, Most: s.Settings.Outside.MaxNotices, Chat: s.outside.notices, CRM: s.outside.crm,
+		Frontend: s.Settings.Outside.FrontendURL, MaxNotices: s.Settings.Outside.MaxNotices, Chat: s.outside.notices, CRM: s.outside.crm,
 	}
 }
 

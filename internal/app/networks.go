@@ -28,7 +28,7 @@ type networkSettings struct {
 	GmailTokens string `env:"GMAIL_TOKEN_URL" name:"gmail-token-url" default:"https://oauth2.googleapis.com/token" help:"Endpoint that exchanges gmail's refresh tokens for access tokens."`
 	TwitterURL  string `env:"TWITTER_BASE_URL" name:"twitter-base-url" placeholder:"URL" example:"https://api.twitter.com" help:"API of direct messages. Without it, a sandbox."`
 
-	AskWithin time.Duration `kong:"-"` // timeout of a network's status of an account; 0: 5 seconds
+	AskTimeout time.Duration `kong:"-"` // timeout of a network's status of an account; 0: 5 seconds
 
 	FetchAllow []string `env:"BAHI_FETCH_ALLOW" name:"fetch-allow" placeholder:"HOST:PORT" example:"localhost:9000" help:"Targets of outgoing calls that need not be public: host:port, ip:port or a network such as 10.0.0.0/8."`
 }
@@ -36,7 +36,7 @@ type networkSettings struct {
 // openNetworks connects the commands of channels and messages with the networks.
 func (s *System) openNetworks(ctx context.Context) error {
 	s.channels = &messagingcmd.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: s.outside.networks,
-		Within: s.Settings.Outside.AskWithin, Log: s.Log, Renewing: &singleflight.Group{},
+		Within: s.Settings.Outside.AskTimeout, Log: s.Log, Renewing: &singleflight.Group{},
 		Deliver: func(ctx context.Context, channel int64) error { return s.Inbox.Deliver(ctx, channel) }}
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
@@ -93,16 +93,16 @@ type campaignSettings struct {
 	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time when it is created. Otherwise POST /api/campaigns/send sends it."`
 }
 
-// campaignsAtOnce is the maximum number of campaigns sent concurrently. They mostly wait for their rate or their network, and each holds a
-// connection meanwhile. They may hold half of the connections at most; otherwise all of them could wait for a further connection for ever.
-const campaignsAtOnce = 8
+// maxConcurrentCampaigns is the maximum number of concurrent campaigns. A campaign mostly waits for its rate or its network, and holds a
+// connection meanwhile. Campaigns may hold at most half of the connections: otherwise all could wait for a further connection for ever.
+const maxConcurrentCampaigns = 8
 
 // openCampaigns connects campaigns with messages, tables and jobs.
 func (s *System) openCampaigns() {
 	s.Campaigns = &messagingreact.Dispatcher{
 		Campaigns: &messagingcmd.Campaigns{Messages: s.Messages, Zone: s.Zone, Autosend: s.Settings.Outside.CampaignAutosend},
 		Views:     s.Messaging, Queue: later{s}, Alone: s.aloneOnChannel, Values: s.Confirming.Values,
-		AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
+		MaxConcurrent: max(min(maxConcurrentCampaigns, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
 	}
 }
 

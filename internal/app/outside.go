@@ -68,12 +68,12 @@ type mailSettings struct {
 
 // limitSettings configure the limits of one client.
 type limitSettings struct {
-	RedisURL string   `env:"REDIS_URL" name:"redis-url" placeholder:"URL" example:"redis://cache.example.org:6379" help:"Redis in which nodes share their counts for rate limits. Without it, each node counts for itself."`
-	Proxies  []string `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" example:"10.0.0.0/8" help:"Proxies that Bahi trusts to name the client's address. Without them, all clients behind a proxy count as one."`
-	Origins  []string `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" example:"https://shop.example.org" help:"Origins, besides the frontend's, of pages that may read responses."`
-	Streams  int      `env:"BAHI_STREAMS" name:"streams" default:"10" unit:"streams" help:"Maximum concurrent event streams of one caller. A further one is refused with 429."`
-	AtOnce   int      `env:"BAHI_EXPENSIVE_ANSWERS" name:"expensive-answers" default:"8" unit:"responses" help:"Maximum concurrent expensive responses: unpaged lists, statements, exports, imports, reading of files. The maximum of a caller is two, of a workspace a quarter. Further requests wait, at most 10 seconds."`
-	Files    int64    `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" unit:"bytes" help:"Maximum total size of the long responses that uploads/ of the data folder stores until their clients have read them. The maximum of one response is a quarter."`
+	RedisURL     string   `env:"REDIS_URL" name:"redis-url" placeholder:"URL" example:"redis://cache.example.org:6379" help:"Redis in which nodes share their counts for rate limits. Without it, each node counts for itself."`
+	Proxies      []string `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" example:"10.0.0.0/8" help:"Proxies that Bahi trusts to name the client's address. Without them, all clients behind a proxy count as one."`
+	Origins      []string `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" example:"https://shop.example.org" help:"Origins, besides the frontend's, of pages that may read responses."`
+	Streams      int      `env:"BAHI_STREAMS" name:"streams" default:"10" unit:"streams" help:"Maximum concurrent event streams of one caller. A further one is refused with 429."`
+	MaxExpensive int      `env:"BAHI_EXPENSIVE_ANSWERS" name:"expensive-answers" default:"8" unit:"responses" help:"Maximum concurrent expensive responses: unpaged lists, statements, exports, imports, reading of files. The maximum of a caller is two, of a workspace a quarter. Further requests wait, at most 10 seconds."`
+	Files        int64    `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" unit:"bytes" help:"Maximum total size of the long responses that uploads/ of the data folder stores until their clients have read them. The maximum of one response is a quarter."`
 
 	Recheck time.Duration `kong:"-"` // interval at which a stream of events checks its caller's permission; 0: the default
 	Limits  api.Limits    `kong:"-"` // nil: none

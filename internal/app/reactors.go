@@ -42,7 +42,7 @@ func (s *System) Eraser() *accessreact.Eraser {
 	return &accessreact.Eraser{
 		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Views: s.Access, Vault: s.Vault, Remains: remains, Tables: remains.people(),
 		Jobs: later{s}, Now: time.Now, Log: s.Log,
-		Every: s.Settings.Outside.ScrubInterval,
+		ScrubInterval: s.Settings.Outside.ScrubInterval,
 	}
 }
 

@@ -50,7 +50,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: s.outside.origins, Spool: spool,
 		Secure:  strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
 		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams,
-		Whole:    api.BufferLimits{AtOnce: s.Settings.Outside.AtOnce, Files: s.Settings.Outside.Files},
+		Whole:    api.BufferLimits{MaxConcurrent: s.Settings.Outside.MaxExpensive, Files: s.Settings.Outside.Files},
 		Classify: Classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a, metrics)
@@ -169,7 +169,7 @@ func Classify(err error) *fault.Error {
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
 		return fault.New(fault.Unavailable, "Not available right now, try again")
 	case isTooLarge && large != nil:
-		return fault.New(fault.Invalid, fmt.Sprintf("The request is too large: it can store at most %d bytes at once", large.Most))
+		return fault.New(fault.Invalid, fmt.Sprintf("The request is too large: it can store at most %d bytes at once", large.Max))
 	case errors.Is(err, eventstore.ErrBadEvent):
 		return fault.New(fault.Invalid, "The request cannot be stored")
 	default:

@@ -298,8 +298,8 @@ func (s *System) reader(versions map[string]int) *readmodels.Reader {
 	return r
 }
 
-// StopWithin limits the stop of the embedded Postgres. It fits into the ten seconds of a shutdown.
-const StopWithin = 7 * time.Second
+// StopTimeout limits the stop of the embedded Postgres. It fits into the ten seconds of a shutdown.
+const StopTimeout = 7 * time.Second
 
 func (s *System) Close() {
 	if s.queue != nil {
@@ -329,7 +329,7 @@ func stop(c *pgcluster.Cluster, log *slog.Logger) {
 	if c == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), StopTimeout)
 	defer cancel()
 	if err := c.Stop(ctx); err != nil {
 		log.Error("embedded Postgres did not stop cleanly", "error", err)

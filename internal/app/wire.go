@@ -86,7 +86,7 @@ func (s *System) capturedMails(ctx context.Context, skip, limit int) ([]opshttp.
 	messages := make([]opshttp.Message, 0, len(kept))
 	for _, k := range kept {
 		content, err := s.keptMails.Read(ctx, k.Name)
-		if errors.Is(err, mail.ErrNotKept) { // scrubbed in the meantime
+		if errors.Is(err, mail.ErrNotKept) { // an erasure removed it
 			continue
 		}
 		if err != nil {
@@ -104,7 +104,7 @@ func (s *System) ready(ctx context.Context) http.Readiness {
 	r := http.Readiness{Ready: true}
 	head, err := s.Store.Head(ctx)
 	if err != nil {
-		r.Ready, r.Why = false, append(r.Why, "reading the log failed"+PublicCause(err))
+		r.Ready, r.Reason = false, append(r.Reason, "reading the log failed"+PublicCause(err))
 	}
 	paused := s.paused(ctx)
 	for _, p := range AllProjections() {
@@ -115,7 +115,7 @@ func (s *System) ready(ctx context.Context) http.Readiness {
 			if cause := CauseOf(status); cause != "" {
 				why += ": " + cause
 			}
-			r.Ready, r.Why = false, append(r.Why, why)
+			r.Ready, r.Reason = false, append(r.Reason, why)
 		}
 		r.Projections = append(r.Projections, http.Projection{
 			Name: p.Name, Version: p.Version, Generation: status.Generation, State: state,

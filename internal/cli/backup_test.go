@@ -27,7 +27,7 @@ func TestBackupUnderLoadIsOneSnapshot(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
-	o.Sql(`insert into knowledge.chunk (source_id, nth, bot_id, text, words) values (1, 0, 1, 'open until eight', '')`)
+	o.Sql(`insert into knowledge.chunk (source_id, ordinal, bot_id, text, words) values (1, 0, 1, 'open until eight', '')`)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	before := o.Head()

@@ -45,7 +45,7 @@ func launch(p *Programs, f folder, o owner) (*postmaster, error) {
 	pm := &postmaster{pid: cmd.Process.Pid, gone: make(chan struct{})}
 	go func() {
 		defer close(pm.gone)
-		_ = cmd.Wait() // Why it ended is in its log.
+		_ = cmd.Wait() // its log has the reason.
 	}()
 	return pm, nil
 }

@@ -22,7 +22,7 @@ func (p past) holds(t *testing.T, c *apitest.Client) {
 }
 
 const (
-	oldCommit = "f38effb"          // the program of the upgrade
+	oldCommit = "377ea36"          // the program of the upgrade
 	oldBooks  = "testdata/f38effb" // the log of an older one
 )
 

@@ -82,7 +82,7 @@ type shell struct {
 	group int // of processes
 }
 
-// openShell starts a bash in a folder. It ends with the test, and what it has left running with it.
+// openShell starts a bash in a folder. The shell and its background processes end with the test.
 func openShell(t *testing.T, dir string, env ...string) *shell {
 	t.Helper()
 	bash := exec.CommandContext(context.WithoutCancel(t.Context()), "bash")

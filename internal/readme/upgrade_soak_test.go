@@ -223,7 +223,7 @@ func TestUpgradeOfALoneProcess(t *testing.T) {
 	u.run("kill $NEW && wait $NEW")
 }
 
-// books writes what the load does not: people, keys, a lock, reversals, deletions.
+// books writes records that the load lacks: users, keys, a lock, reversals, deletions.
 func (u *upgrade) books() {
 	c := u.client()
 	account := apptest.Open(c, "Till")

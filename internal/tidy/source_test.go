@@ -144,8 +144,12 @@ var renamed = []struct {
 }{
 	{regexp.MustCompile(`^most[A-Z]`), "max"}, {regexp.MustCompile(`^(least|fewest)[A-Z]`), "min"},
 	{regexp.MustCompile(`^usual[A-Z]`), "default"},
-	{regexp.MustCompile(`^[a-z]\w*[a-z]Within$`), "a timeout"}, {regexp.MustCompile(`^[a-z]\w*[a-z]Every$`), "an interval"},
-	{regexp.MustCompile(`^[a-z]\w*[a-z]Lasts$`), "a lifetime"},
+	{regexp.MustCompile(`^\w*[a-z]Within$`), "a timeout"}, {regexp.MustCompile(`^[a-z]\w*[a-z]Every$`), "an interval"},
+	{regexp.MustCompile(`^\w*[a-z]Lasts$`), "a lifetime"}, {regexp.MustCompile(`^[aA]tOnce$|^[a-z]\w*AtOnce$`),
+		"maxConcurrent, or a batch"},
+	{regexp.MustCompile(`^Why$`), "Reason"}, {regexp.MustCompile(`^(new)?(rig|Rig|Town)$|^(town|townNode)$`), "fixture"},
+	{regexp.MustCompile(`^frail`), "failing"},
+	{regexp.MustCompile(`^(AtHand|Sparing|ReadSparing|Strayed|ErrNotProven)$`), "the glossary's name"},
 }
 
 func folderOf(name string) string {
@@ -173,6 +177,9 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		`import flows "bahi/commands/ledgercmd"`:                             {"http/ledgerhttp/routes.go"},
 		`const mostRows = 1`:                                                 {"domain/unit/unit.go"},
 		`const askWithin = 1`:                                                {"http/api/api.go"},
+		`type refusal struct{ Why string }`:                                  {"http/api/api.go"},
+		`type rig struct{}`:                                                  {"commands/node_test.go"},
+		`const sendAtOnce = 8`:                                               {"reactors/workers.go"},
 		`func f(tx *commands.Tx) { b.Reads.Rows() }`:                         {"commands/ledgercmd/books.go"},
 		`var f = func(tx *commands.Tx) { func() { b.Known.Heard() }() }`:     {"commands/messagingcmd/receive.go"},
 		`this is not Go`:                                                     {"domain/unit/unit.go"},

@@ -14,7 +14,7 @@ var endingsDDL string
 
 // PendingErasures has the due times of erasures in all areas. It folds every type of event that triggers an erasure, so each further type
 // increases its version.
-var PendingErasures = projections.Define("endings", len(ending()), endingsDDL, projections.Apply(ending(), endings))
+var PendingErasures = projections.Define("endings", 1+len(ending()), endingsDDL, projections.Apply(ending(), endings))
 
 // ending lists the types of events that trigger an erasure.
 func ending() []string { return domain.Catalogue.NamesOf(domain.Catalogue.Endings()...) }

@@ -1,8 +1,8 @@
--- When the sealed values of subjects are to be forgotten. Whether they were, the vault says.
+-- The times at which data subjects are to be erased. The vault knows which subjects are erased.
 create table pending_erasure (
   subject text primary key,
   due     timestamptz not null,
-  listed  boolean not null -- tables show its values
+  listed  boolean not null -- tables contain personal data of the subject
 );
 
 -- after fill

@@ -12,7 +12,7 @@ import (
 var plansDDL string
 
 // Plans has the plans of workspaces.
-var Plans = projections.Define("plans", 1, plansDDL,
+var Plans = projections.Define("plans", 2, plansDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[plan.Reported]) {
 		b.Exec(`
 			insert into plan (workspace_id, name, status, updated_at) values ($1, nullif($2, ''), $3, $4)

@@ -1,4 +1,4 @@
--- What workspaces pay for, as the billing provider last said.
+-- Plans of workspaces, from the newest event of the billing provider.
 create table plan (
   workspace_id uuid primary key,
   name         text,

@@ -18,7 +18,7 @@ func revised[E any](b *projections.Batch, e event.Recorded[E]) {
 }
 
 // Users has the accounts of users. Its personal values are plaintext until their key is destroyed.
-var Users = projections.Define("users", 4, usersDDL,
+var Users = projections.Define("users", 5, usersDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[user.Registered]) {
 		b.Exec(`
 			insert into account (id, workspace_id, email, email_key, first_name, last_name, auth_provider, email_verified, created_at, revision)

@@ -1,16 +1,16 @@
--- People who sign in, with what they are called in clear. UserErased blanks the row.
+-- Users, with their names and addresses in plaintext. UserErased sets the personal columns to null.
 create table account (
   id             uuid primary key,
   workspace_id   uuid not null,
   email          text,
-  email_key      text, -- the keyed hash of it
+  email_key      text, -- keyed hash of the email address
   first_name     text,
   last_name      text,
   phone          text,
   auth_provider  text not null,
   email_verified boolean not null,
   operator       boolean not null default false,
-  picture        text, -- its key among the stored images
+  picture        text, -- key of the image in the blob store
   created_at     timestamptz not null,
   last_login_at  timestamptz,
   delete_after   timestamptz,

@@ -16,7 +16,7 @@ const joins = `insert into member (workspace_id, user_id, permissions, joined_at
 const ends = `update invitation set ended_at = $2 where id = $1`
 
 // Workspaces has the members and invitations of workspaces.
-var Workspaces = projections.Define("workspaces", 2, workspacesDDL,
+var Workspaces = projections.Define("workspaces", 3, workspacesDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Created]) {
 		b.Exec(joins, e.StreamID(), e.Data.Owner, workspace.Owner, e.At, e.Revision)
 	}),

@@ -137,6 +137,6 @@ func TestKeysThatAKeyMadeAreRevokedWithIt(t *testing.T) {
 			values ('2', (select revoked_at from api_key where id = '`+id(2)+`')), ('3', (select revoked_at from api_key where id = '`+id(3)+`')),
 				(right(k.id::text, 1), k.created_at)
 		) as at (id, moment) on at.moment = k.revoked_at order by k.id`))
-	tables.Exec(`update api_key set revoked_at = null where made_by = '` + id(3) + `'`)
+	tables.Exec(`update api_key set revoked_at = null where parent_key_id = '` + id(3) + `'`)
 	require.NotEmpty(t, tables.Examine())
 }

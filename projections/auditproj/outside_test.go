@@ -14,7 +14,7 @@ import (
 
 // rewritten changes the log like an attacker with the whole installation, and removes the checkpoints. The next calls of grown and signed
 // then build a matching tree and validly sign it, but cannot change the outside copies.
-func (r *rig) rewritten() {
+func (r *fixture) rewritten() {
 	r.t.Helper()
 	r.exec(`update log.event set data = '{"n":7}' where position = 4`)
 	r.exec(`truncate audit.checkpoint`)
@@ -22,8 +22,8 @@ func (r *rig) rewritten() {
 
 func TestNewestCopyOfEachPlaceCounts(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	safe, desk := &drawer{kept: map[string]string{}}, &drawer{kept: map[string]string{}}
+	r := newFixture(t)
+	safe, desk := &memoryBucket{kept: map[string]string{}}, &memoryBucket{kept: map[string]string{}}
 	out := []auditproj.Publisher{
 		&auditproj.Copies{Bucket: lost{}, Where: "the moon", Origin: "x"},
 		&auditproj.Copies{Bucket: desk, Where: "the desk", Origin: "x"}, &auditproj.Copies{Bucket: safe, Where: "the safe", Origin: "x"},
@@ -81,9 +81,9 @@ func (h hanging) Publish(ctx context.Context, _ *auditproj.Signed) error {
 
 func TestHangingPublisherTakesNoTimeFromTheOthers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	one, other := hanging{make(chan time.Duration, 1)}, hanging{make(chan time.Duration, 1)}
-	bucket := &drawer{kept: map[string]string{}}
+	bucket := &memoryBucket{kept: map[string]string{}}
 	s := r.node(one, other, &auditproj.Copies{Bucket: bucket, Where: "the safe", Origin: "x"})
 	s.Publish(t.Context(), &auditproj.Signed{Size: 1, Note: "x"})
 	require.Less(t, <-one.asked+<-other.asked, 7*time.Second, "all publishers share ten seconds")
@@ -94,8 +94,8 @@ func TestHangingPublisherTakesNoTimeFromTheOthers(t *testing.T) {
 // ones.
 func TestOnlyTheLogAbandonsCheckpoints(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	copies := &auditproj.Copies{Bucket: &drawer{kept: map[string]string{}}, Where: "the safe", Origin: "x"}
+	r := newFixture(t)
+	copies := &auditproj.Copies{Bucket: &memoryBucket{kept: map[string]string{}}, Where: "the safe", Origin: "x"}
 	s := r.ready(copies)
 	for range 3 {
 		signed, _, _ := r.grew(s, 3)
@@ -142,7 +142,7 @@ func rootKept(t *testing.T, copies *auditproj.Copies) string {
 
 func TestCheckpointsAreNumberedWithoutGaps(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.ready()
 	for n := range int64(4) {
 		if n == 2 { // Postgres crashes before it commits
@@ -183,7 +183,7 @@ func TestRereadFindsAnOlderChangedEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			s := r.ready()
 			agreed, err := s.Reread(t.Context())
 			require.NoError(t, err)

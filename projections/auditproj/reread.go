@@ -9,8 +9,8 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// rereadAtOnce is the number of events that Reread hashes between pauses.
-const rereadAtOnce = 4096
+// rereadBatch is the number of events that Reread hashes between pauses.
+const rereadBatch = 4096
 
 // Reread hashes the log again up to the newest checkpoint, and returns the number of agreeing events. It returns [ErrRewritten] if the root
 // differs. [Signer.Check] cannot detect that, because it compares only the last event. Reread pauses half of the time to leave the
@@ -59,7 +59,7 @@ func (s *Signer) rootOf(ctx context.Context, size uint64) (tlog.Hash, error) {
 		switch {
 		case tree.Size() == size:
 			return tree.Root(), nil
-		case tree.Size()%rereadAtOnce == 0:
+		case tree.Size()%rereadBatch == 0:
 			select {
 			case <-time.After(s.Now().Sub(began)):
 			case <-ctx.Done():

@@ -42,10 +42,10 @@ type Signer struct {
 	Ring   *Ring
 	Out    []Publisher // receive each checkpoint
 	// Brought, if not nil, is called with the result of publishing a checkpoint at the nth publisher, from 0.
-	Brought func(nth int, err error)
-	Every   time.Duration // 0: one second
-	Now     func() time.Time
-	Log     *slog.Logger
+	Brought  func(nth int, err error)
+	Interval time.Duration // 0: one second
+	Now      func() time.Time
+	Log      *slog.Logger
 
 	mu      sync.Mutex // protects the fields below
 	settled uuid.UUID  // the newest applied event of the stream audit-log
@@ -103,7 +103,7 @@ func (s *Signer) Run(ctx context.Context) {
 		defer close(done)
 		s.bring(ctx, brought)
 	}()
-	ticker := time.NewTicker(cmp.Or(s.Every, signInterval))
+	ticker := time.NewTicker(cmp.Or(s.Interval, signInterval))
 	defer ticker.Stop()
 	for nth := 1; ; nth++ {
 		select {

@@ -25,8 +25,8 @@ import (
 	"bahi/readmodels/auditview"
 )
 
-// node is the part of the rig that one process has.
-func (r *rig) node(out ...auditproj.Publisher) *auditproj.Signer {
+// node is the part of the fixture that one process has.
+func (r *fixture) node(out ...auditproj.Publisher) *auditproj.Signer {
 	r.t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	v, err := vault.Open(r.t.Context(), r.pool, make([]byte, 32), log)
@@ -37,26 +37,26 @@ func (r *rig) node(out ...auditproj.Publisher) *auditproj.Signer {
 	}
 }
 
-func (r *rig) tree() *auditview.Tree {
+func (r *fixture) tree() *auditview.Tree {
 	return &auditview.Tree{Reader: readmodels.NewReader(logtest.Snapshots(r.t, r.pool), map[string]int{"audit": auditproj.Tree.Version}, nil)}
 }
 
 // grown folds the log into new tables.
-func (r *rig) grown() {
+func (r *fixture) grown() {
 	r.t.Helper()
 	build := r.build()
 	build.How.Accept = true
 	require.NoError(r.t, build.Run(r.t.Context()))
 }
 
-func (r *rig) exec(sql string) {
+func (r *fixture) exec(sql string) {
 	r.t.Helper()
 	_, err := r.pool.Exec(r.t.Context(), sql)
 	require.NoError(r.t, err)
 }
 
 // tell appends an event about the proofs.
-func (r *rig) tell(e audit.Event) {
+func (r *fixture) tell(e audit.Event) {
 	r.t.Helper()
 	encoded, err := audit.Kind.Encode(uuid.New(), e, event.Meta{Actor: "system:shell"})
 	require.NoError(r.t, err)
@@ -65,7 +65,7 @@ func (r *rig) tell(e audit.Event) {
 }
 
 // signed signs, and returns the checkpoint as a verifier with the public keys reads it.
-func (r *rig) signed(s *auditproj.Signer) (auditproj.Signed, tlog.Checkpoint, []tlog.Signature) {
+func (r *fixture) signed(s *auditproj.Signer) (auditproj.Signed, tlog.Checkpoint, []tlog.Signature) {
 	r.t.Helper()
 	signed, err := s.Sign(r.t.Context())
 	require.NoError(r.t, err)
@@ -78,7 +78,7 @@ func (r *rig) signed(s *auditproj.Signer) (auditproj.Signed, tlog.Checkpoint, []
 }
 
 // grew signs after n further events.
-func (r *rig) grew(s *auditproj.Signer, n int) (auditproj.Signed, tlog.Checkpoint, []tlog.Signature) {
+func (r *fixture) grew(s *auditproj.Signer, n int) (auditproj.Signed, tlog.Checkpoint, []tlog.Signature) {
 	r.t.Helper()
 	r.add(n)
 	r.grown()
@@ -86,7 +86,7 @@ func (r *rig) grew(s *auditproj.Signer, n int) (auditproj.Signed, tlog.Checkpoin
 }
 
 // ready returns a node that has its key.
-func (r *rig) ready(out ...auditproj.Publisher) *auditproj.Signer {
+func (r *fixture) ready(out ...auditproj.Publisher) *auditproj.Signer {
 	r.t.Helper()
 	s := r.node(out...)
 	require.NoError(r.t, s.Ring.Ready(r.t.Context()))
@@ -94,16 +94,16 @@ func (r *rig) ready(out ...auditproj.Publisher) *auditproj.Signer {
 }
 
 // newSignedLog returns a signed log of n events, and its signer.
-func newSignedLog(t *testing.T, events int) (*rig, *auditproj.Signer) {
+func newSignedLog(t *testing.T, events int) (*fixture, *auditproj.Signer) {
 	t.Helper()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.ready()
 	r.grew(s, events)
 	return r, s
 }
 
 // root returns the root of the log's first events.
-func (r *rig) root(size uint64) tlog.Hash {
+func (r *fixture) root(size uint64) tlog.Hash {
 	r.t.Helper()
 	var tree tlog.Tree
 	for _, leaf := range r.leaves()[:size] {
@@ -114,7 +114,7 @@ func (r *rig) root(size uint64) tlog.Hash {
 
 func TestSignerSignsTheLog(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.ready()
 	none, err := s.Sign(t.Context())
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestSignerSignsTheLog(t *testing.T) {
 
 func TestConcurrentNodesShareAKeyAndSignEachTreeOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	nodes := []*auditproj.Signer{r.node(), r.node(), r.node()}
 	var starting sync.WaitGroup
 	errs := make([]error, len(nodes))
@@ -231,7 +231,7 @@ func idOf(public string) string { return strings.Split(public, "+")[1] }
 
 func TestGivenKeyIsNotInTheVaultAndMustBeTheOneInUse(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	seed := bytes.Repeat([]byte{7}, 32)
 	s := r.node()
 	s.Ring.Given = [][]byte{seed}
@@ -317,7 +317,7 @@ func TestStartDetectsAShortenedOrRewrittenLog(t *testing.T) {
 // A signing node notices too, even if the tree still has the lost events and there is nothing new to sign.
 func TestSignerReportsLostEventsAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.ready()
 	r.add(10)
 	r.tell(audit.RestoreAccepted{Reason: "an earlier restore, which is lost too"})
@@ -368,7 +368,7 @@ func TestSignerDetectsThatTheLastEventWasAppendedAgain(t *testing.T) {
 
 func TestRestoreIsAcceptedOnceAndRemainsVisible(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.ready()
 	for _, n := range []int{5, 2, 3} {
 		r.grew(s, n)
@@ -401,26 +401,26 @@ func TestRestoreIsAcceptedOnceAndRemainsVisible(t *testing.T) {
 }
 
 // reopened returns another process on the log as it is now.
-func (r *rig) reopened() *auditproj.Signer {
+func (r *fixture) reopened() *auditproj.Signer {
 	r.t.Helper()
 	r.store = logtest.Reopen(r.t, r.pool)
 	return r.node()
 }
 
-// drawer is a bucket in memory.
-type drawer struct {
+// memoryBucket is a bucket in memory.
+type memoryBucket struct {
 	mu   sync.Mutex
 	kept map[string]string
 }
 
-func (d *drawer) Put(_ context.Context, key, _ string, data []byte) error {
+func (d *memoryBucket) Put(_ context.Context, key, _ string, data []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.kept[key] = string(data)
 	return nil
 }
 
-func (d *drawer) Get(_ context.Context, key string) ([]byte, string, error) {
+func (d *memoryBucket) Get(_ context.Context, key string) ([]byte, string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if text, ok := d.kept[key]; ok {
@@ -431,8 +431,8 @@ func (d *drawer) Get(_ context.Context, key string) ([]byte, string, error) {
 
 func TestOutsideCopyRevealsLostEventsAndCheckpoints(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	bucket := &drawer{kept: map[string]string{}}
+	r := newFixture(t)
+	bucket := &memoryBucket{kept: map[string]string{}}
 	copies := &auditproj.Copies{Bucket: bucket, Where: "the safe", Origin: tlog.Origin(r.store.ID())}
 	s := r.ready(copies)
 	require.NoError(t, s.Check(t.Context()), "no copies exist yet")

@@ -24,7 +24,7 @@ var treeDDL string
 const gather = 500 * time.Millisecond
 
 // Tree is the projection: a leaf for every event of any type, and the entries of the map of accounts.
-var Tree = projections.Define("audit", 2, treeDDL, projections.Raw(grow)).WithBatchDelay(gather)
+var Tree = projections.Define("audit", 3, treeDDL, projections.Raw(grow)).WithBatchDelay(gather)
 
 // grow appends the events' leaves to the tree and to the map entries of the events.
 func grow(ctx context.Context, b *projections.Batch, events []event.Stored) error {

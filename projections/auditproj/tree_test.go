@@ -21,21 +21,21 @@ import (
 	"bahi/projections/auditproj"
 )
 
-// rig is a log with its tree.
-type rig struct {
+// fixture is a log with its tree.
+type fixture struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
 	store *postgres.Store
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool, store := logtest.Open(t)
-	return &rig{t, pool, store}
+	return &fixture{t, pool, store}
 }
 
 // add appends n events of an unknown type to one stream.
-func (r *rig) add(n int) {
+func (r *fixture) add(n int) {
 	r.t.Helper()
 	events := make([]event.Proposed, n)
 	for i := range events {
@@ -46,7 +46,7 @@ func (r *rig) add(n int) {
 }
 
 // leaves returns the hashes of the log's events.
-func (r *rig) leaves() (hashes []tlog.Hash) {
+func (r *fixture) leaves() (hashes []tlog.Hash) {
 	r.t.Helper()
 	for e, err := range r.store.ReadAll(r.t.Context(), 0, eventstore.Forwards) {
 		require.NoError(r.t, err)
@@ -55,14 +55,14 @@ func (r *rig) leaves() (hashes []tlog.Hash) {
 	return hashes
 }
 
-func (r *rig) build() projections.Build {
+func (r *fixture) build() projections.Build {
 	return projections.Build{Store: r.store, Config: r.pool.Config().ConnConfig.Copy(), Projection: auditproj.Tree,
 		Log: slog.New(slog.DiscardHandler)}
 }
 
 func TestTablesHaveTheTreeOfTheLog(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	for _, n := range []int{1, 254, 1, 1, 300, 7} {
 		r.add(n)
 	}
@@ -111,7 +111,7 @@ func (s stored) ReadTiles(ctx context.Context, ids []tlog.TileID) ([][]byte, err
 // A log with gaps in its positions, like EventStoreDB's, needs stored positions of its leaves.
 func TestSparsePositionsOfLeavesAreStored(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(5)
 	_, err := r.pool.Exec(t.Context(), `delete from log.event where position = 3`)
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestSparsePositionsOfLeavesAreStored(t *testing.T) {
 
 func TestWrongTilesAreNoticed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(5)
 	require.NoError(t, r.build().Run(t.Context()))
 	_, err := r.pool.Exec(t.Context(), `update audit_g1.tile set hashes = substr(hashes, 1, 64)`)
@@ -151,7 +151,7 @@ func TestWrongTilesAreNoticed(t *testing.T) {
 }
 
 // post appends n events of accounts, rows and a workspace, and of streams that the map does not have.
-func (r *rig) post(random *rand.Rand, n int) {
+func (r *fixture) post(random *rand.Rand, n int) {
 	r.t.Helper()
 	for range n {
 		stream, kind, data := "note-1", "Noted", `{}`
@@ -172,7 +172,7 @@ func (r *rig) post(random *rand.Rand, n int) {
 }
 
 // mapped returns the root of the map of the log, as an auditor makes it.
-func (r *rig) mapped() tlog.Hash {
+func (r *fixture) mapped() tlog.Hash {
 	r.t.Helper()
 	var a tlog.Accounts
 	for e, err := range r.store.ReadAll(r.t.Context(), 0, eventstore.Forwards) {
@@ -184,7 +184,7 @@ func (r *rig) mapped() tlog.Hash {
 
 func TestEntriesDoNotDependOnBatches(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.post(rand.New(rand.NewPCG(1, 1)), 150)
 	for _, way := range []struct{ size, stops int }{{1, 0}, {7, 3}, {100, 1}, {math.MaxInt, 2}} {
 		differences, err := r.build().Fold(t.Context(), way.size, way.stops)

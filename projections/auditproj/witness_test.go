@@ -100,7 +100,7 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 
 func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.ready()
 	log, err := s.Ring.Public(t.Context())
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 	client := func() *auditproj.Witness {
 		return &auditproj.Witness{URL: url, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}
 	}
-	one, bucket := client(), &drawer{kept: map[string]string{}}
+	one, bucket := client(), &memoryBucket{kept: map[string]string{}}
 	s.Out = []auditproj.Publisher{one, &auditproj.Copies{Bucket: bucket, Where: "the safe", Origin: "x"}}
 	for _, n := range []int{3, 500, 1} {
 		signed, _, _ := r.grew(s, n)
@@ -139,7 +139,7 @@ func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 
 func TestInvalidSignatureOfAWitnessIsNotKept(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	s := r.ready()
 	log, err := s.Ring.Public(t.Context())
 	require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestInvalidSignatureOfAWitnessIsNotKept(t *testing.T) {
 	require.EqualValues(t, 1, w.size)
 }
 
-func publicOf(t *testing.T, r *rig) (public string) {
+func publicOf(t *testing.T, r *fixture) (public string) {
 	t.Helper()
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select verifier from audit.key`).Scan(&public))
 	return public

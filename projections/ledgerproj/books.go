@@ -27,7 +27,7 @@ var booksDDL string
 //
 // It folds a batch in memory and writes the result with few statements, because the cost of a row limits the throughput
 // of writes and rebuilds (`bahi bench` measures it). The Evolve methods of the domain compute the states.
-var Books = projections.Define("books", 10, booksDDL,
+var Books = projections.Define("books", 11, booksDDL,
 	projections.Apply(booksTypes(),
 		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather)
 

@@ -1,20 +1,20 @@
--- The books of all five ledgers. An id of an account or a row means one thing in the deployment, so
--- the keys need no ledger's name.
+-- The rows and balances of all five ledgers. IDs of accounts and rows are unique in the deployment, so the keys do not contain the
+-- ledger's name.
 
 create table account (
   id               bigint primary key,
   ledger           text not null,
   workspace_id     uuid not null,
-  name             text not null, -- the newest
-  name_folded      text collate "C" not null, -- as searches compare it
-  type             smallint,      -- the newest; null where accounts of the ledger have none
-  metal            text,          -- the newest; null: that of the books
+  name             text not null, -- current name
+  name_folded      text collate "C" not null, -- name in the form in which searches compare it
+  type             smallint,      -- current type; null: accounts of the ledger have no type
+  metal            text,          -- current metal; null: the metal of the books
   revision         bigint not null,
   opened_position  bigint not null,
   deleted_position bigint not null default 9223372036854775807
 );
 
--- The names, types and metals that an account had, with the positions between which it had them.
+-- Versions of an account's name, type and metal. A version is valid from from_position up to, but not at, to_position.
 create table account_name (
   account_id    bigint not null,
   from_position bigint not null,
@@ -34,7 +34,7 @@ create table books_lock (
   revision       bigint not null
 );
 
--- The metal of a workspace's books from a position on.
+-- The default metal of a workspace's books from a position on.
 create table books_metal (
   workspace_id  uuid not null,
   from_position bigint not null,
@@ -43,39 +43,38 @@ create table books_metal (
   primary key (workspace_id, from_position)
 );
 
--- Every version of every row, with the positions between which it was current. An added or edited row
--- begins one, and so does one that is void or reversed; a deletion begins the last.
+-- All versions of all rows. A version is valid from from_position up to, but not at, to_position. Each change of a row starts a
+-- version. A deletion starts the last version.
 create table row_version (
   row_id        bigint not null,
   from_position bigint not null,
   to_position   bigint not null default 9223372036854775807,
   account_id    bigint not null,
   date          date not null,
-  in_entries    text not null, -- JSON; as text it is not read once more on its way in and out
+  in_entries    text not null, -- JSON; text, because Postgres would parse the type json at each insert
   out_entries   text not null,
   warnings      text,          -- JSON; null: none
   in_cash numeric(38,2) not null,
   out_cash numeric(38,2) not null,
   in_fine numeric(38,3) not null, -- grams of pure metal
   out_fine numeric(38,3) not null,
-  loss numeric(38,3) not null, -- of in_fine, what was lost in work
-  metal         text,             -- that the entries name; null: that of the account
-  revision      bigint not null,  -- of the row's own stream
+  loss numeric(38,3) not null, -- part of in_fine that was lost in work
+  metal         text,             -- metal of the entries; null: the metal of the account
+  revision      bigint not null,  -- revision of the row's stream
   deleted       boolean not null,
-  void          boolean not null, -- it stays in its place; its sums are 0, whatever its entries
+  void          boolean not null, -- a void row remains on its page, and its sums are 0
   reverses      bigint,           -- the row that this one reverses
   reversed_by   bigint,           -- the row that reverses this one
-  paired_with   bigint,           -- the row of another account that takes or gives the same
+  paired_with   bigint,           -- the counter row in another account
   actor         text not null,
   reason        text,
   recorded_at   timestamptz not null,
   primary key (row_id, from_position)
 );
 
--- What the rows of an account amount to now, at each level of the calendar: 0 the account, 1 its 64-day
--- periods, 2 its days; 3 the parts of days with more than 4096 rows, 4 of days with more than 32 rows, at
--- the day and the id of the part's first row. The sum of a few hundred of these comes before a page,
--- whatever the ledger's length.
+-- Current sums of an account's rows, by level: 0 the account, 1 its 64-day periods, 2 its days, 3 the parts of days with more than 4096
+-- rows, 4 the parts of days with more than 32 rows. The node of a part has the day and the id of the part's first row. The opening
+-- balance of a page is the sum of a few hundred of these, however long the ledger is.
 create table total (
   account_id bigint not null,
   level      smallint not null,
@@ -83,13 +82,14 @@ create table total (
   row_count  bigint not null,
   cash numeric(38,2) not null,
   fine numeric(38,3) not null,
-  loss numeric(38,3), -- metal lost in work, except in rows that are reversed; null: none
-  in_cash numeric(38,2), -- of the IN sides of a period's rows; null at other levels
+  loss numeric(38,3), -- metal lost in work, without reversed rows; null: none
+  in_cash numeric(38,2), -- sum of the IN sides of a period's rows; null at other levels
   in_fine numeric(38,3),
   primary key (account_id, level, node)
 ) with (fillfactor = 70);
 
--- Whether a row begins parts of so many rows, a power of 2: one of so many does, chosen by its id.
+-- Reports whether a row is the first of a part. rows is the average number of rows in a part, a power of 2. A hash of the id selects one
+-- of so many rows.
 create function begins(id bigint, rows bigint) returns boolean language sql immutable as $$
   select ((c # (c >> 16)) & (rows - 1)) = 0
   from (select (id # (id >> 32)) & 4294967295) x (a),
@@ -97,7 +97,7 @@ create function begins(id bigint, rows bigint) returns boolean language sql immu
     lateral (select ((b # (b >> 16)) * 73244475) & 4294967295) z (c)
 $$;
 
--- Sums up the rows of crowded days in parts: for each of them, the rows from one id to before another.
+-- Stores the sums of parts of days. A part has the rows from one id up to, but not with, another id.
 create function make_parts(accounts bigint[], levels smallint[], days bigint[], lows bigint[], highs bigint[], sizes bigint[])
 returns void language sql as $$
   insert into total (account_id, level, node, row_count, cash, fine)
@@ -120,7 +120,7 @@ returns void language sql as $$
     row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine
 $$;
 
--- What the open accounts of a ledger amount to now: balances above and below 0 apart, both as positive sums.
+-- Sums of the current balances of a ledger's open accounts. Balances above and below 0 have separate sums, both positive.
 create table ledger_total (
   workspace_id uuid not null,
   ledger       text not null,
@@ -130,7 +130,7 @@ create table ledger_total (
   primary key (workspace_id, ledger)
 ) with (fillfactor = 70);
 
--- What the rows of a day count on each side, in all open accounts of a ledger.
+-- Turnover of a day: sums of each side over all open accounts of a ledger.
 create table ledger_day (
   workspace_id uuid not null,
   ledger       text not null,
@@ -141,14 +141,13 @@ create table ledger_day (
   primary key (workspace_id, ledger, date)
 ) with (fillfactor = 70);
 
--- What an account, a period and a day amounted to after each change: the same totals as they were known
--- at any position.
+-- The sums of the table total after each change, for the account, the period and the day. They answer reads as known at a position.
 create table balance_history (
   account_id   bigint not null,
   position     bigint not null,
-  nth          int not null, -- place among the postings of one event
+  ordinal      int not null, -- index among the changes by one event, from 0
   period       int not null,
-  day          int not null, -- since 1970-01-01
+  day          int not null, -- days since 1970-01-01
   account_rows bigint not null, account_cash numeric(38,2) not null, account_fine numeric(38,3) not null, account_loss numeric(38,3),
   period_rows  bigint not null, period_cash numeric(38,2) not null, period_fine numeric(38,3) not null, period_loss numeric(38,3),
   period_in_cash numeric(38,2) not null, period_in_fine numeric(38,3) not null,
@@ -165,9 +164,9 @@ create index row_version_account_id_metal_idx on row_version (account_id) where 
 create index row_version_account_id_matched_idx on row_version (account_id)
   where not deleted and (paired_with is not null or reverses is not null or reversed_by is not null
     or in_cash = out_cash and in_fine = out_fine + loss);
-create unique index balance_history_account_id_position_idx on balance_history (account_id, position, nth);
-create index balance_history_account_id_period_position_idx on balance_history (account_id, period, position, nth);
-create index balance_history_account_id_day_position_idx on balance_history (account_id, day, position, nth);
+create unique index balance_history_account_id_position_idx on balance_history (account_id, position, ordinal);
+create index balance_history_account_id_period_position_idx on balance_history (account_id, period, position, ordinal);
+create index balance_history_account_id_day_position_idx on balance_history (account_id, day, position, ordinal);
 
 select make_parts(array_agg(t.account_id), array_agg(l.level::smallint), array_agg(t.node), array_agg(0::bigint), array_agg(1::bigint << 40), array_agg(l.rows))
 from total t join (values (3, 4096::bigint), (4, 32)) l (level, rows) on t.row_count > l.rows

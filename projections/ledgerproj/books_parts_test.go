@@ -111,7 +111,7 @@ func openBooks(t *testing.T) *books {
 // places returns the positions of the parts of a build.
 func (b *books) places(t *testing.T) []int64 {
 	t.Helper()
-	rows, _ := b.pool.Query(t.Context(), `select position from projection.partition order by nth`)
+	rows, _ := b.pool.Query(t.Context(), `select position from projection.partition order by ordinal`)
 	found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 	require.NoError(t, err)
 	return found
@@ -132,7 +132,7 @@ func (b *books) leave(t *testing.T, parts, late int) {
 	hold, err := b.pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer hold.Rollback(context.WithoutCancel(t.Context()))
-	_, err = hold.Exec(t.Context(), `select from projection.partition where nth = $1 for update`, late)
+	_, err = hold.Exec(t.Context(), `select from projection.partition where ordinal = $1 for update`, late)
 	require.NoError(t, err)
 	reaches("the others are ahead", func(places []int64) bool { return places[(late+1)%parts] > places[late] })
 	end()

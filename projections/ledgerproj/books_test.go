@@ -83,7 +83,7 @@ func TestARowsVersionsFollowOneAnother(t *testing.T) {
 	require.Equal(t, []string{"(5)"}, tables.Rows(`select count(*) from row_version where reason = E'tab\there \\ and\nthere ₹'
 		and actor = 'user:7'`))
 	require.Equal(t, []string{"(1,2,1,10.50)", "(1,3,1,10.00)", "(1,4,1,10.00)", "(1,5,2,10.01)", "(1,6,1,0.01)"}, tables.Rows(`
-		select distinct on (position) account_id, position, account_rows, account_cash from balance_history order by position, nth desc`))
+		select distinct on (position) account_id, position, account_rows, account_cash from balance_history order by position, ordinal desc`))
 }
 
 func TestARowAndTheOneThatReversesItKnowOfEachOther(t *testing.T) {

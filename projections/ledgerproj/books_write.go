@@ -94,14 +94,14 @@ func optional(c *projections.Copy, text string) {
 }
 
 func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
-	return projections.CopyInto(ctx, tx, `balance_history (account_id, position, nth, period, day, account_rows, account_cash, account_fine,
-		account_loss, period_rows, period_cash, period_fine, period_loss, day_rows, day_cash, day_fine, day_loss,
+	return projections.CopyInto(ctx, tx, `balance_history (account_id, position, ordinal, period, day, account_rows, account_cash,
+		account_fine, account_loss, period_rows, period_cash, period_fine, period_loss, day_rows, day_cash, day_fine, day_loss,
 		period_in_cash, period_in_fine)`,
 		len(f.sums.postings), func(c *projections.Copy, row int) {
 			p := &f.sums.postings[row]
 			c.Bigint(p.account)
 			c.Bigint(p.position)
-			c.Integer(int32(p.nth))
+			c.Integer(int32(p.ordinal))
 			c.Integer(int32(p.day >> periodShift))
 			c.Integer(int32(p.day))
 			for i := range p.sums {

@@ -14,7 +14,7 @@ import (
 var confirmationsDDL string
 
 // Confirmations has the contacts of accounts and the replies of parties about their balances.
-var Confirmations = projections.Define("confirmations", 2, confirmationsDDL,
+var Confirmations = projections.Define("confirmations", 3, confirmationsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[party.ContactSet]) {
 		b.Exec(`insert into party (account_id, contact_id) values ($1, $2)
 			on conflict (account_id) do update set contact_id = excluded.contact_id`, e.StreamID(), e.Data.Contact)

@@ -86,14 +86,14 @@ func resumeBooks(ctx context.Context, b *projections.Batch) error {
 		`truncate total`,
 		`insert into total (account_id, level, node, row_count, cash, fine, loss)
 		select distinct on (account_id) account_id, 0, 0, account_rows, account_cash, account_fine, account_loss
-		from balance_history order by account_id, position desc, nth desc`,
+		from balance_history order by account_id, position desc, ordinal desc`,
 		`insert into total (account_id, level, node, row_count, cash, fine, loss, in_cash, in_fine)
 		select distinct on (account_id, period) account_id, 1, period, period_rows, period_cash, period_fine, period_loss, period_in_cash,
 			period_in_fine
-		from balance_history order by account_id, period, position desc, nth desc`,
+		from balance_history order by account_id, period, position desc, ordinal desc`,
 		`insert into total (account_id, level, node, row_count, cash, fine, loss)
 		select distinct on (account_id, day) account_id, 2, day, day_rows, day_cash, day_fine, day_loss
-		from balance_history order by account_id, day, position desc, nth desc`,
+		from balance_history order by account_id, day, position desc, ordinal desc`,
 		`insert into total (account_id, level, node, row_count, cash, fine, loss)
 		select id, 0, 0, 0, 0, 0, null from account a where not exists (select from total t where t.account_id = a.id and t.level = 0)`,
 	} {

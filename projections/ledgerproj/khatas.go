@@ -12,7 +12,7 @@ import (
 var khatasDDL string
 
 // Khatas has the uploaded khatas. [Books] has the submitted rows.
-var Khatas = projections.Define("khatas", 4, khatasDDL+projections.RowCountDDL("khata", "true", "workspace_id", "waits"),
+var Khatas = projections.Define("khatas", 5, khatasDDL+projections.RowCountDDL("khata", "true", "workspace_id", "unsubmitted"),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Uploaded]) {
 		b.Exec(`
 			insert into khata (id, workspace_id, pipeline, blob, content_type, size_bytes, status, pages, pages_done, entry_count, removed,
@@ -28,7 +28,7 @@ var Khatas = projections.Define("khatas", 4, khatasDDL+projections.RowCountDDL("
 			e.StreamID(), e.Data.Pages, e.Data.Entries, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Failed]) {
-		b.Exec(`update khata set status = 'failed', error = $2, revision = $3 where id = $1`, e.StreamID(), e.Data.Why, e.Revision)
+		b.Exec(`update khata set status = 'failed', error = $2, revision = $3 where id = $1`, e.StreamID(), e.Data.Reason, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Submitted]) {
 		b.Exec(`update khata set first_row = $2, row_count = $3, revision = $4 where id = $1`, e.StreamID(), e.Data.First, e.Data.Rows,

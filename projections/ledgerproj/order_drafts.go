@@ -16,7 +16,7 @@ import (
 var orderDraftsDDL string
 
 // OrderDrafts has the open drafts and the replies to their senders.
-var OrderDrafts = projections.Define("order_drafts", 6, orderDraftsDDL,
+var OrderDrafts = projections.Define("order_drafts", 7, orderDraftsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Received]) {
 		b.Exec(`
 			insert into order_draft (id, workspace_id, sender, phone_number, raw_message, media, warnings, cut, created_at, revision)

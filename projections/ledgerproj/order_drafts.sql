@@ -1,17 +1,17 @@
--- Orders that came by chat and wait for their review.
+-- Drafts of orders that arrived by chat. A user reviews them.
 create table order_draft (
   id            bigint primary key,
   workspace_id  uuid not null,
   sender        text not null,
   phone_number  text,             -- null: erased
-  phone_text    text,             -- as it was given, if it cannot be read; phone_number is null
+  phone_text    text,             -- the number as sent, if it is invalid; phone_number is null then
   raw_message   text,             -- null: erased
   media         text,             -- JSON; null: none, or erased
-  warnings      text,             -- as above
-  cut           boolean not null,
+  warnings      text,             -- JSON; null: none, or erased
+  cut           boolean not null, -- the message had more entries than the limit
   created_at    timestamptz not null,
   client_id     bigint,
-  date          text,             -- 2025-03-31
+  date          text,             -- as in 2025-03-31
   delivery_date text,
   notes         text,
   revision      bigint not null
@@ -32,18 +32,18 @@ create table order_draft_entry (
   proposals    text not null    -- JSON
 );
 
--- The confirmations of drafts, also of deleted ones: the outbox.
+-- The outbox of confirmations to the senders of drafts, even of deleted drafts.
 create table order_draft_reply (
   draft_id     bigint primary key,
   workspace_id uuid not null,
   sender       text not null,
   phone_number text,
-  text         text,        -- null: it is not sent yet
+  text         text,        -- null: not sent yet
   status       text,
   at           timestamptz
 );
 
--- Handlers look for these also while the tables are filled.
+-- Handlers need these indexes even during the fill.
 create index order_draft_sender_idx on order_draft (sender);
 create index order_draft_reply_sender_idx on order_draft_reply (sender);
 create index order_draft_entry_draft_id_id_idx on order_draft_entry (draft_id, id);

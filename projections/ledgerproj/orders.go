@@ -25,7 +25,7 @@ var ordersDDL string
 // Orders has the orders of clients, their takadas, all versions of both, and the delivered weight of each order.
 //
 // It folds whole batches, because a deletion affects many records and a takada affects its order.
-var Orders = projections.Define("orders", 4,
+var Orders = projections.Define("orders", 5,
 	ordersDDL+projections.RowCountDDL("client_order", "not deleted", "workspace_id", "client_id")+projections.RowCountDDL("takada",
 		"not deleted", "workspace_id"),
 	projections.Apply(ordersTypes(), foldOrders))

@@ -1,6 +1,6 @@
--- What clients ordered, and the takadas that deliver it.
+-- Orders of clients, and the takadas that deliver them.
 
--- Clients and karigars: the accounts that orders and takadas name.
+-- Accounts of clients and karigars, to which orders and takadas refer.
 create table account (
   id               bigint primary key,
   ledger           text not null,
@@ -15,14 +15,14 @@ create table client_order (
   workspace_id    uuid not null,
   client_id       bigint not null,
   date            date not null,
-  slip_folded     text not null,   -- as slips are compared; empty: none
-  weight_mg       bigint not null, -- of all items
-  delivered_mg    bigint not null, -- of the takadas that are there
-  takadas         bigint not null, -- how many these are
+  slip_folded     text not null,   -- normalised slip number; empty: none
+  weight_mg       bigint not null, -- weight of all items
+  delivered_mg    bigint not null, -- weight of the takadas that are not deleted
+  takadas         bigint not null, -- number of these takadas
   state           text not null,   -- JSON of the domain's State
   revision        bigint not null,
   deleted         boolean not null,
-  draft_id        bigint           -- that it was made of; null: it was not ordered by chat
+  draft_id        bigint           -- draft from which the order was converted; null: none
 );
 
 create table takada (
@@ -35,22 +35,22 @@ create table takada (
   deleted         boolean not null
 );
 
--- Every version of orders (kind clientorder) and takadas (kind takada), with the position of the event that made it.
+-- All versions of orders (kind clientorder) and takadas (kind takada), by the position of their event.
 create table record_version (
   kind         text not null,
   id           bigint not null,
   position     bigint not null,
   workspace_id uuid not null,
-  client_id    bigint not null, -- whose order it was
-  state        text,            -- JSON of the record; null: it was deleted
-  revision     bigint,          -- of its own stream; null: another stream's event deleted it
+  client_id    bigint not null, -- client of the order
+  state        text,            -- JSON of the record; null: deleted
+  revision     bigint,          -- revision of the record's stream; null: an event of another stream deleted the record
   actor        text not null,
   reason       text,
   recorded_at  timestamptz not null,
   primary key (kind, id, position)
 );
 
--- A deletion looks for these also while the tables are filled.
+-- Deletions need these indexes even during the fill.
 create index client_order_client_id_idx on client_order (client_id) where not deleted;
 create index takada_order_id_idx on takada (order_id) where not deleted;
 

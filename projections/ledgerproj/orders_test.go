@@ -161,7 +161,7 @@ func TestUploadsAreShownWithHowFarTheyAreRead(t *testing.T) {
 	begun := khata.Uploaded{Pipeline: "v2", Blob: "khata/a", Type: "image/png", Size: 9, Later: true}
 	tables := projectiontest.Run(t, ledgerproj.Khatas,
 		happened("3", begun), happened("3", khata.PageRead{Page: 1, Of: 2}),
-		happened("4", begun), happened("4", khata.Failed{Why: "broken"}),
+		happened("4", begun), happened("4", khata.Failed{Reason: "broken"}),
 		happened("5", begun), happened("5", khata.Read{Engine: "text", Pages: 2, Entries: 7}), happened("5", khata.Removed{}),
 		happened("5", khata.Submitted{First: 10, Rows: 2}), happened("9", khata.Submitted{First: 20}),
 	)

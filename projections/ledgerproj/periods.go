@@ -12,7 +12,7 @@ import (
 var periodsDDL string
 
 // Periods has the seals of closed periods.
-var Periods = projections.Define("periods", 1, periodsDDL,
+var Periods = projections.Define("periods", 2, periodsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[period.Closed]) {
 		var from *string
 		if e.Data.From != nil {

@@ -90,7 +90,7 @@ type move struct {
 // posted is a row of table balance_history.
 type posted struct {
 	account, position int64
-	nth               int
+	ordinal           int
 	day               unit.Date
 	sums              [3]amount // account, period, day
 }
@@ -191,11 +191,11 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 		}
 		if n := len(s.postings); n > 0 && s.postings[n-1].position == m.position {
 			if last := &s.postings[n-1]; last.day == m.day && last.account == m.account {
-				p.nth = last.nth
+				p.ordinal = last.ordinal
 				*last = p // only the state after an event is stored
 				continue
 			}
-			p.nth = s.postings[n-1].nth + 1
+			p.ordinal = s.postings[n-1].ordinal + 1
 		}
 		s.postings = append(s.postings, p)
 	}

@@ -16,7 +16,7 @@ import (
 var companiesDDL string
 
 // Companies has the directory of companies.
-var Companies = projections.Define("companies", 5,
+var Companies = projections.Define("companies", 6,
 	companiesDDL+projections.RowCountDDL("company", "true", "category_key?", "city_key?", "verified"),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`

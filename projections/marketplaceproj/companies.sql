@@ -1,4 +1,4 @@
--- The directory of companies, which is public. CompanyDeleted removes the row.
+-- The public directory of companies. CompanyDeleted removes the row.
 create table company (
   id            uuid primary key,
   workspace_id  uuid not null,
@@ -6,20 +6,20 @@ create table company (
   name          text not null,
   description   text,
   category      text,
-  category_key  text, -- as filters compare it
+  category_key  text, -- category in the form in which filters compare it
   sub_category  text,
   website       text,
   domain        text,
   claims_domain boolean not null,
   address_line1 text,
   city          text,
-  city_key      text, -- as filters compare it
+  city_key      text, -- city in the form in which filters compare it
   state         text,
   country       text,
   pincode       text,
   gstin         text,
   phone         text,
-  email_key     text not null default '', -- keyed hash of the address to which enquiries go
+  email_key     text not null default '', -- keyed hash of the address for enquiries
   verified      boolean not null,
   name_words         text[] not null default '{}',
   category_words     text[] not null default '{}',
@@ -32,22 +32,22 @@ create table company (
   revision      bigint not null -- of the company's stream
 );
 
--- The names that companies had, with the positions between which they had them: prints of earlier books are headed by them.
+-- Versions of companies' names. A printed statement as known at a position has the company's name at that position.
 create table company_name (
   company_id    uuid not null,
   workspace_id  uuid not null,
   name          text not null,
-  created_at    timestamptz not null, -- of the company
+  created_at    timestamptz not null, -- time of the company's creation
   from_position bigint not null,
   to_position   bigint not null default 9223372036854775807,
   primary key (company_id, from_position)
 );
 
--- Words that companies have or had, by their trigrams.
+-- Present and former words of companies, by trigram.
 create table trigram (
   gram text not null,
   word text not null,
-  size int not null, -- trigrams of the word
+  size int not null, -- number of trigrams of the word
   primary key (gram, word)
 );
 

@@ -81,9 +81,9 @@ func TestEnquiriesStayWhenTheirBuyerGoes(t *testing.T) {
 	}, tables.Rows(`select buyer, user_name, user_email, notes, status, crm_lead_id, spam, notifications->'crm'->>'status',
 		notifications->'chat'->>'status', revision from enquiry order by buyer`))
 	require.Equal(t, []string{`(,pending,0)`, `(pending,lost,1)`},
-		tables.Rows(`select moved_from, moved_to, nth from status_change where enquiry_id = '`+asha+`' order by nth`))
+		tables.Rows(`select moved_from, moved_to, ordinal from status_change where enquiry_id = '`+asha+`' order by ordinal`))
 	require.Equal(t, []string{`(chat,+91,"Ravi asks",sent)`, `(crm,crm,,sent)`},
-		tables.Rows(`select port, recipient, said, status from notice order by port`))
+		tables.Rows(`select port, recipient, text, status from notice order by port`))
 }
 
 func TestContactsAreShownUntilTheyAreDeletedOrTheirCompanyIs(t *testing.T) {
@@ -154,7 +154,7 @@ func TestACatalogHasWhatItsCompanySells(t *testing.T) {
 	require.Equal(t, []string{
 		`(1,RING,ring,ring,gold,{https://a.example/ring},t,"{ring,gold}",0)`, `(3,"AB 1","ab 1",Hooks,gold,{},t,"{hooks,gold}",1)`,
 		`(4,NAIL,nail,nail,,{https://a.example/nail},t,{nail},0)`, `(6,HIDDEN,hidden,hidden,gold,{https://a.example/hidden},f,"{hidden,gold}",1)`,
-	}, tables.Rows(`select nth, sku, sku_key, name, category_key, images, is_active, words, revision from product order by nth`))
+	}, tables.Rows(`select ordinal, sku, sku_key, name, category_key, images, is_active, words, revision from product order by ordinal`))
 	require.Equal(t, []string{`("Asha Mills",13)`}, tables.Rows(`select company_name, changed from catalog`))
 	require.Equal(t, []string{`(0,"",f,1)`, `(0,"",t,3)`, `(0,gold,f,1)`, `(0,gold,t,2)`, `(1,"",f,1)`, `(1,"",t,3)`, `(1,gold,f,1)`,
 		`(1,gold,t,2)`},

@@ -16,7 +16,7 @@ import (
 var contactsDDL string
 
 // Contacts has the contact persons of companies. Its personal values are plaintext until their key is destroyed.
-var Contacts = projections.Define("contacts", 1, contactsDDL,
+var Contacts = projections.Define("contacts", 2, contactsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[companycontact.Added]) {
 		b.Exec(`insert into contact (id, workspace_id, company_id, created_at, updated_at, revision) values ($1, $2, nullif($3, $4::uuid), $5,
 			$5, $6)`,

@@ -1,10 +1,10 @@
--- People to turn to at companies, in clear. ContactDeleted removes the row.
+-- Contacts at companies, in plaintext. ContactDeleted removes the row.
 create table contact (
   id           uuid primary key,
-  workspace_id uuid not null, -- all zeros for one without a company
+  workspace_id uuid not null, -- all zeros: the contact has no company
   company_id   uuid,
-  hidden       boolean not null default false, -- its company was deleted
-  first_name   text, -- null where the key is destroyed before the deletion is folded
+  hidden       boolean not null default false, -- the contact's company is deleted
+  first_name   text, -- null if the key was destroyed before the fold of the deletion
   last_name    text,
   email        text,
   phone        text,
@@ -14,7 +14,7 @@ create table contact (
   revision     bigint not null -- of the contact's stream
 );
 
--- Which contact of a company is the first to turn to.
+-- Primary contacts of companies.
 create table primary_contact (
   company_id uuid primary key,
   contact_id uuid

@@ -17,7 +17,7 @@ import (
 var enquiriesDDL string
 
 // Enquiries has enquiries to companies. Its personal values are plaintext until their key is destroyed.
-var Enquiries = projections.Define("enquiries", 2,
+var Enquiries = projections.Define("enquiries", 3,
 	enquiriesDDL+projections.RowCountDDL("enquiry", "true", "workspace_id", "company_id", "spam", "status", "source_platform"),
 	projections.Apply(domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Sent](), reflect.TypeFor[enquiry.Notified]()), foldAsked),
 	projections.On(func(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
@@ -30,7 +30,7 @@ var Enquiries = projections.Define("enquiries", 2,
 	projections.On(func(b *projections.Batch, e event.Recorded[enquiry.BuyerErased]) {
 		gone := enquiry.Subject(e.StreamID(), e.Data.Before)
 		b.Exec(`update enquiry set user_name = null, user_email = null, user_phone = null, message = null, notes = null where buyer = $1`, gone)
-		b.Exec(`update notice set said = null where buyer = $1`, gone)
+		b.Exec(`update notice set text = null where buyer = $1`, gone)
 	}),
 ).WithBatchDelay(enquiriesGather)
 
@@ -40,7 +40,7 @@ const enquiriesGather = 50 * time.Millisecond
 
 // moved records a change of an enquiry's status.
 func moved(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
-	b.Exec(`insert into status_change (enquiry_id, nth, workspace_id, moved_from, moved_to, at, actor, reason)
+	b.Exec(`insert into status_change (enquiry_id, ordinal, workspace_id, moved_from, moved_to, at, actor, reason)
 		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		e.StreamID(), e.Revision, e.Meta.Workspace, e.Data.From, e.Data.To, e.At, e.Meta.Actor, e.Meta.Reason)
 }

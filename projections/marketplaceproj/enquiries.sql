@@ -1,11 +1,11 @@
--- What companies were asked, with who asked in clear. BuyerErased blanks the rows.
+-- Enquiries to companies, with the buyer's data in plaintext. BuyerErased sets the personal columns to null.
 create table enquiry (
   id              uuid primary key,
-  position        bigint not null, -- of EnquirySent
+  position        bigint not null, -- position of EnquirySent
   workspace_id    uuid not null,
   company_id      uuid not null,
   product_id      uuid,
-  buyer           text not null, -- id of the subject
+  buyer           text not null, -- id of the data subject
   user_name       text,
   user_email      text,
   user_phone      text,
@@ -16,33 +16,33 @@ create table enquiry (
   status          text not null,
   notes           text,
   crm_lead_id     text,
-  notifications   jsonb not null, -- by port: status, at, error
+  notifications   jsonb not null, -- by port: status, time and error
   created_at      timestamptz not null,
   updated_at      timestamptz not null,
   revision        bigint not null -- of the enquiry's stream
 );
 
--- What became of each enquiry, and when.
+-- Status changes of enquiries.
 create table status_change (
   enquiry_id   uuid not null,
-  nth          bigint not null, -- revision of the event
+  ordinal      bigint not null, -- revision of the enquiry's stream after the change
   workspace_id uuid not null,
   moved_from   text,
   moved_to     text not null,
   at           timestamptz not null,
   actor        text not null,
   reason       text not null,
-  primary key (enquiry_id, nth)
+  primary key (enquiry_id, ordinal)
 );
 
--- What was sent by chat and to the crm.
+-- Notices of enquiries, sent by chat or to the CRM.
 create table notice (
   enquiry_id uuid not null,
   port       text not null,
   buyer      text not null,
   at         timestamptz not null,
   recipient  text not null,
-  said       text,
+  text       text,
   status     text not null,
   primary key (enquiry_id, port)
 );

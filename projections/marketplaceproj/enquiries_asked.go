@@ -31,7 +31,7 @@ const insertAsked = `
 
 // insertBegun records that enquiries are pending.
 const insertBegun = `
-	insert into status_change (enquiry_id, nth, workspace_id, moved_to, at, actor, reason)
+	insert into status_change (enquiry_id, ordinal, workspace_id, moved_to, at, actor, reason)
 	select id, revision, workspace_id, 'pending', at, actor, reason
 	from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) n (id, revision, workspace_id, at, actor,
 		reason)`
@@ -43,11 +43,11 @@ const setOutcomes = `
 
 // noticeOn stores the notices that were sent.
 const noticeOn = `
-	insert into notice (enquiry_id, port, buyer, at, recipient, said, status)
-	select e.id, n.port, e.buyer, n.at, n.recipient, n.said, n.status
-	from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[]) n (id, port, at, recipient, said, status)
+	insert into notice (enquiry_id, port, buyer, at, recipient, text, status)
+	select e.id, n.port, e.buyer, n.at, n.recipient, n.text, n.status
+	from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[]) n (id, port, at, recipient, text, status)
 		join enquiry e on e.id = n.id
-	on conflict (enquiry_id, port) do update set at = excluded.at, recipient = excluded.recipient, said = excluded.said,
+	on conflict (enquiry_id, port) do update set at = excluded.at, recipient = excluded.recipient, text = excluded.text,
 		status = excluded.status`
 
 // asked are the new enquiries of a batch, as columns.

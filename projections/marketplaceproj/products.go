@@ -22,14 +22,14 @@ var productsDDL string
 // tallies adds $2 for each product with an id in $1 to the counts of the lists with the product.
 const tallies = `
 	insert into tally (company_id, category_key, is_active, bucket, products)
-	select list.company_id, list.category_key, p.is_active, p.nth >> 8, count(*) * $2::bigint
+	select list.company_id, list.category_key, p.is_active, p.ordinal >> 8, count(*) * $2::bigint
 	from product p cross join lateral (
 		select company_id, category_key from (values (p.company_id), ('00000000-0000-0000-0000-000000000000')) c (company_id), (values (''),
 			(p.category_key)) k (category_key)
 		where category_key is not null
 	) list
 	where p.id = any($1::uuid[])
-	group by list.company_id, list.category_key, p.is_active, p.nth >> 8
+	group by list.company_id, list.category_key, p.is_active, p.ordinal >> 8
 	order by 1, 2, 3, 4
 	on conflict (company_id, category_key, is_active, bucket) do update set products = tally.products + excluded.products`
 
@@ -37,7 +37,7 @@ const tallies = `
 const changes = `update catalog set changed = $2, changed_at = $3 where company_id = (select company_id from product where id = $1)`
 
 // Products has the products of companies.
-var Products = projections.Define("products", 3, productsDDL,
+var Products = projections.Define("products", 4, productsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`insert into catalog (company_id, workspace_id, company_name, changed, changed_at) values ($1, $2, $3, $4, $5)`,
 			e.StreamID(), e.Meta.Workspace, e.Data.Name, int64(e.Position), e.At)
@@ -152,7 +152,7 @@ func offered(b *projections.Batch, of uuid.UUID, ids []uuid.UUID, items []produc
 	text, _ := json.Marshal(rows) //nolint:errchkjson // texts and numbers
 	b.Exec(`
 		with given as (update counter set next = next + $3 returning next - $3 as first)
-		insert into product (nth, id, company_id, workspace_id, sku, sku_key, name, description, category, category_key, sub_category,
+		insert into product (ordinal, id, company_id, workspace_id, sku, sku_key, name, description, category, category_key, sub_category,
 			price_amount, price_currency, moq,
 			origin_country, importer_name, importer_address, images, availability, is_active, name_words, category_words, description_words,
 			created_at, updated_at, revision)

@@ -1,15 +1,15 @@
--- What companies sell, which is public as long as it is active. ProductDeleted and CompanyDeleted remove rows.
+-- Products of companies. Active products are public. ProductDeleted and CompanyDeleted remove rows.
 create table product (
   id               uuid primary key,
-  nth              bigint not null, -- in the order of creation
+  ordinal          bigint not null, -- number in the order of creation
   company_id       uuid not null,
   workspace_id     uuid not null,
   sku              text,
-  sku_key          text, -- as SKUs are compared
+  sku_key          text, -- normalised SKU
   name             text not null,
   description      text,
   category         text,
-  category_key     text, -- as filters compare it
+  category_key     text, -- category in the form in which filters compare it
   sub_category     text,
   price_amount     bigint not null,
   price_currency   text not null,
@@ -29,17 +29,17 @@ create table product (
   revision         bigint not null -- of the product's stream
 );
 
--- The companies whose products there may be, and when those last changed.
+-- Companies that may have products, with the last change of their products.
 create table catalog (
   company_id   uuid primary key,
   workspace_id uuid not null,
   company_name text not null,
-  changed      bigint not null, -- position in the log
+  changed      bigint not null, -- log position of the change
   changed_at   timestamptz not null
 );
 
--- How many products each list has, in pieces: those of a bucket have numbers from 256 times its own on. A list is that of a company, or of all
--- (the id is 0), of a category, or of all (the key is empty), and of active products, or of the others.
+-- Number of products of each list. A list selects by company (id 0: all), category (empty key: all) and is_active. A bucket counts the
+-- products with ordinals from 256 * bucket to 256 * bucket + 255.
 create table tally (
   company_id   uuid not null,
   category_key text not null,
@@ -49,24 +49,24 @@ create table tally (
   primary key (company_id, category_key, is_active, bucket)
 );
 
--- The number that the next product gets.
+-- Ordinal of the next product.
 create table counter (next bigint not null);
 insert into counter (next) values (1);
 
--- Words that products have or had, by their trigrams.
+-- Present and former words of products, by trigram.
 create table trigram (
   gram text not null,
   word text not null,
-  size int not null, -- trigrams of the word
+  size int not null, -- number of trigrams of the word
   primary key (gram, word)
 );
 
 -- after fill
 
-create unique index product_nth_idx on product (nth);
-create index product_is_active_nth_idx on product (is_active, nth);
-create index product_category_key_is_active_nth_idx on product (category_key, is_active, nth);
-create index product_company_id_is_active_nth_idx on product (company_id, is_active, nth);
-create index product_company_id_category_key_is_active_nth_idx on product (company_id, category_key, is_active, nth);
+create unique index product_ordinal_idx on product (ordinal);
+create index product_is_active_ordinal_idx on product (is_active, ordinal);
+create index product_category_key_is_active_ordinal_idx on product (category_key, is_active, ordinal);
+create index product_company_id_is_active_ordinal_idx on product (company_id, is_active, ordinal);
+create index product_company_id_category_key_is_active_ordinal_idx on product (company_id, category_key, is_active, ordinal);
 create index product_company_id_sku_key_idx on product (company_id, sku_key) where sku_key is not null;
 create index product_words_idx on product using gin (words);

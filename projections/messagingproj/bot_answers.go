@@ -12,7 +12,7 @@ import (
 var botAnswersDDL string
 
 // BotAnswers has the replies of bots and their calls of tools.
-var BotAnswers = projections.Define("bot_answers", 1, botAnswersDDL,
+var BotAnswers = projections.Define("bot_answers", 2, botAnswersDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[botanswer.CallBegan]) {
 		c := e.Data
 		b.Exec(`

@@ -1,18 +1,18 @@
--- What bots have answered. What was said is in the messages.
+-- Replies of bots. Their texts are in the messages.
 create table answer (
-  id           text primary key, -- of the botanswer's stream
+  id           text primary key, -- id of the stream botanswer
   workspace_id uuid not null,
   bot_id       bigint not null,
-  contact_id   bigint not null,  -- 0: the bot was tried
-  upto         bigint not null,  -- position of the newest message that is answered
-  reply        bigint not null,  -- the message that was sent; 0: none
+  contact_id   bigint not null,  -- 0: a trial of the bot
+  upto         bigint not null,  -- position of the newest message to which the bot replies
+  reply        bigint not null,  -- id of the sent message; 0: none
   tokens       bigint not null,
   calls        bigint not null,
   handed_over  boolean not null,
   at           timestamptz not null
 );
 
--- What bots have called, without arguments and results.
+-- Calls of tools and webhooks by bots, without arguments and results.
 create table call (
   id           text primary key,
   position     bigint not null,
@@ -22,8 +22,8 @@ create table call (
   kind         text not null,
   name         text not null,
   webhook_id   bigint not null, -- 0: a tool
-  status       integer,         -- of HTTP
-  duration_ms  bigint,          -- null: it has not ended
+  status       integer,         -- HTTP status
+  duration_ms  bigint,          -- null: the call runs
   error        text,
   at           timestamptz not null
 );

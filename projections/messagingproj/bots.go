@@ -19,7 +19,7 @@ import (
 var botsDDL string
 
 // Bots has bots, their sources, and the endpoints that they may call.
-var Bots = projections.Define("bots", 3, botsDDL,
+var Bots = projections.Define("bots", 4, botsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[bot.Created]) {
 		s := e.Data.Evolve(bot.State{})
 		b.Exec(`

@@ -2,7 +2,7 @@
 create table bot (
   id               bigint primary key,
   workspace_id     uuid not null,
-  owner_id         text, -- the user who made it; null: an API key did, or the user is erased
+  owner_id         text, -- user who created the bot; null: an API key created it, or the user is erased
   name             text not null,
   description      text not null,
   system_prompt    text not null,
@@ -16,13 +16,13 @@ create table bot (
   revision         bigint not null -- of the bot's stream
 );
 
--- What bots know from: files, and pages of the web.
+-- Sources of a bot's knowledge: files and web pages.
 create table source (
   id           bigint primary key,
   bot_id       bigint not null,
   workspace_id uuid not null,
   url          text, -- null: a file
-  name         text, -- of a file, or the title of a page
+  name         text, -- name of a file, or title of a page
   media_type   text,
   size         bigint,
   status       text not null,
@@ -32,7 +32,7 @@ create table source (
   created_at   timestamptz not null
 );
 
--- Endpoints that bots may call. No column has a secret.
+-- Endpoints that bots may call. No column contains a secret.
 create table webhook (
   id           bigint primary key,
   bot_id       bigint not null,

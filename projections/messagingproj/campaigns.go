@@ -50,7 +50,7 @@ const sendAgain = `
 const surveyLifetime = 72 * time.Hour
 
 // Campaigns has the campaigns of workspaces and the result for each recipient.
-var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
+var Campaigns = projections.Define("campaigns", 5, campaignsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Created]) {
 		p := e.Data.Plan
 		b.Exec(`

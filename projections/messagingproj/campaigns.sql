@@ -14,7 +14,7 @@ create table campaign (
   trigger         json,
   recurrence      json,
   status          text not null,
-  reason          text, -- of a pause or a failure
+  reason          text, -- reason of a pause or a failure
   paused_until    timestamptz,
   next_run_at     timestamptz,
   created_at      timestamptz not null,
@@ -32,9 +32,9 @@ create table run (
   primary key (campaign_id, run)
 );
 
--- What became of the recipients of a block, so that no question counts all of them.
+-- Counts of a block's recipients by status, so that reads need not count the recipients.
 create table block (
-  id          text primary key, -- of the block's stream
+  id          text primary key, -- id of the block's stream
   campaign_id bigint not null,
   run         int not null,
   total       bigint not null,
@@ -46,7 +46,7 @@ create table block (
   responded   bigint not null default 0
 );
 
--- The messages of an append of recipients. Their numbers follow one another, so that a list of recipients needs no index of its own.
+-- Ranges of message ids. The messages of one append have consecutive ids, so a list of recipients needs no further index.
 create table frozen (
   first_id    bigint primary key,
   last_id     bigint not null,
@@ -54,22 +54,22 @@ create table frozen (
   run         int not null
 );
 
--- One row for each message to be sent.
+-- The messages of campaigns, sent or unsent.
 create table recipient (
-  id          bigint primary key, -- of its message
+  id          bigint primary key, -- id of the message
   campaign_id bigint not null,
   block_id    text not null,
   channel_id  bigint not null,
   contact_id  bigint not null,
-  step        int not null, -- from 0
+  step        int not null, -- step of the campaign, from 0
   due_at      timestamptz not null,
   state       text not null, -- open, calling, held, sent, delivered, read, refused, failed, skipped
   since       timestamptz not null,
   called_at   timestamptz,
-  response_id bigint -- message that answers a survey
+  response_id bigint -- message with the response to a survey
 );
 
-create index recipient_contact_id_id_idx on recipient (contact_id, id); -- the fold looks for what a message answers
+create index recipient_contact_id_id_idx on recipient (contact_id, id); -- the fold selects the campaign message to which a message responds
 
 -- after fill
 

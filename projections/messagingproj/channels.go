@@ -14,7 +14,7 @@ import (
 var channelsDDL string
 
 // Channels has the channels of workspaces.
-var Channels = projections.Define("channels", 5, channelsDDL,
+var Channels = projections.Define("channels", 6, channelsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Created]) {
 		s := e.Data.Evolve(channel.State{})
 		b.Exec(`

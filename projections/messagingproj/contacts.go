@@ -16,7 +16,7 @@ import (
 var contactsDDL string
 
 // Contacts has the contacts of workspaces. Its personal values are plaintext until their key is destroyed.
-var Contacts = projections.Define("messaging_contacts", 8,
+var Contacts = projections.Define("messaging_contacts", 9,
 	contactsDDL+projections.RowCountDDL("contact", "true", "workspace_id", "status", "source", "opt_in"),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
 		s := e.Data.Evolve(contact.State{})

@@ -1,17 +1,17 @@
--- People whom workspaces write to, in clear. MessagingContactDeleted removes the row.
+-- Contacts of workspaces, in plaintext. MessagingContactDeleted removes the row.
 create table contact (
   id           bigint primary key,
   workspace_id uuid not null,
-  name         text, -- null where the key is destroyed before the deletion is folded
-  name_folded  text, -- as searches compare it
+  name         text, -- null if the key was destroyed before the fold of the deletion
+  name_folded  text, -- name in the form in which searches compare it
   phone        text, -- E.164 without its plus sign
-  phone_text   text, -- as it was given, if it cannot be read; phone is null
+  phone_text   text, -- the number as sent, if it is invalid; phone is null then
   email        text,
   source       text not null,
   opt_in       boolean not null,
-  opt_in_at    timestamptz, -- since when; null: nobody has said anything
-  opt_in_by    text, -- who gave or took it
-  opt_in_how   text, -- evidence of who gave it; word or network where the contact did
+  opt_in_at    timestamptz, -- time of the newest opt-in or opt-out; null: none
+  opt_in_by    text, -- actor of the opt-in or opt-out
+  opt_in_how   text, -- evidence of an opt-in by others; word or network: the contact opted in or out
   reply_bot    boolean not null,
   status       text not null,
   created_at   timestamptz not null,
@@ -27,14 +27,14 @@ create table list (
   created_at   timestamptz not null
 );
 
--- Who is in which list.
+-- Contacts of lists.
 create table member (
   contact_id bigint not null,
   list_id    bigint not null,
   primary key (contact_id, list_id)
 );
 
--- Contacts that were found to be another one, which has their messages.
+-- Contacts that were merged into another contact, which has their messages.
 create table merged (
   id           bigint primary key,
   workspace_id uuid not null,

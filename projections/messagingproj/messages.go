@@ -14,7 +14,7 @@ import (
 var messagesDDL string
 
 // Messages has the conversations of contacts, one row a message.
-var Messages = projections.Define("messages", 8, messagesDDL+projections.RowCountDDL("conversation", "unread > 0", "workspace_id"),
+var Messages = projections.Define("messages", 9, messagesDDL+projections.RowCountDDL("conversation", "unread > 0", "workspace_id"),
 	projections.Apply(turnTypes(), foldTurns),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Edited]) {
 		b.Exec(`update message set text = $2, edited_at = $3, position = $4 where id = $1`, e.StreamID(), e.Data.Text,

@@ -1,4 +1,4 @@
--- Messages to and from contacts, in clear. MessagingContactDeleted removes those of the contact.
+-- Messages to and from contacts, in plaintext. MessagingContactDeleted removes the messages of the contact.
 create table message (
   id           bigint primary key,
   workspace_id uuid not null,
@@ -7,46 +7,46 @@ create table message (
   inbound      boolean not null,
   type         text not null,
   text         text,
-  media_url    text, -- of an image that goes out
-  file         text, -- key of one that came in and is kept; null: none is
+  media_url    text, -- URL of an outbound image
+  file         text, -- blob key of an inbound file; null: none is stored
   file_type    text,
   status       text not null,
-  reason       text, -- why it is not known to be sent
-  code         bigint, -- the network's
-  title        text, -- in the network's words
+  reason       text, -- reason why the message is not sent, or why that is unknown
+  code         bigint, -- the network's error code
+  title        text, -- the network's error title
   details      text,
-  provider_id  text, -- of the one who took it
-  network_id   text, -- where that is another
-  at           timestamptz not null, -- by the network, where it came in
-  arrived_at   timestamptz not null, -- the order of those of one time
-  reacts       text, -- the network's id of the message to which it is a reaction
+  provider_id  text, -- message id of the provider that accepted the message
+  network_id   text, -- message id of the network, if it differs
+  at           timestamptz not null, -- inbound: the time by the network
+  arrived_at   timestamptz not null, -- orders messages of equal time
+  reacts       text, -- reactions: network id of the other message
   edited_at    timestamptz,
-  deleted_at   timestamptz, -- when the contact took it back
+  deleted_at   timestamptz, -- time at which the contact revoked the message
   actor        text not null,
-  began        bigint not null, -- position of its first event
-  position     bigint not null  -- of its last one
+  began        bigint not null, -- position of the message's first event
+  position     bigint not null  -- position of the message's last event
 );
 
-create index message_contact_id_at_arrived_at_began_idx on message (contact_id, at, arrived_at, began); -- the fold counts what is unread
-create index message_contact_id_reacts_idx on message (contact_id, reacts) where reacts is not null; -- the fold looks for reactions to one message
+create index message_contact_id_at_arrived_at_began_idx on message (contact_id, at, arrived_at, began); -- the fold counts unread messages
+create index message_contact_id_reacts_idx on message (contact_id, reacts) where reacts is not null; -- the fold selects the reactions to a message
 
--- What lists of contacts show of their conversations.
+-- Conversations, as lists of contacts show them.
 create table conversation (
   contact_id   bigint primary key,
   workspace_id uuid not null,
-  last_at      timestamptz not null, -- of the last message, without reactions
-  unread       bigint not null, -- messages that came in after read_at, without reactions
-  read_at      timestamptz, -- of the message up to which people have read
+  last_at      timestamptz not null, -- time of the last message that is not a reaction
+  unread       bigint not null, -- number of inbound messages after read_at, without reactions
+  read_at      timestamptz, -- time of the newest message that is marked as read
   read_arrived timestamptz,
   read_began   bigint
 );
 
--- Messages other than templates that reached their contacts, by the quarter of an hour: the days of every time zone begin with one. Networks bill them.
--- Those of a deleted contact stay counted.
+-- Number of delivered messages that are not templates, for bills of networks. A quarter of an hour is the unit, because in every time
+-- zone a day starts with one. The messages of deleted contacts remain counted.
 create table reply (
   channel_id   bigint not null,
   workspace_id uuid not null,
-  quarter      timestamptz not null, -- its begin
+  quarter      timestamptz not null, -- start of the quarter of an hour
   count        bigint not null,
   primary key (channel_id, quarter)
 );

@@ -13,7 +13,7 @@ import (
 var templatesDDL string
 
 // Templates has the templates of chat channels, until their channel is deleted.
-var Templates = projections.Define("templates", 1, templatesDDL,
+var Templates = projections.Define("templates", 2, templatesDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[template.Listed]) {
 		d := e.Data
 		b.Exec(`

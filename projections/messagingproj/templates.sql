@@ -1,4 +1,4 @@
--- Templates of chat channels, as their networks last described them.
+-- Templates of chat channels, from the newest response of their networks.
 create table template (
   id           bigint primary key,
   workspace_id uuid not null,
@@ -7,9 +7,9 @@ create table template (
   name         text not null,
   language     text not null,
   category     text not null,
-  status       text not null, -- the network's word
+  status       text not null, -- status at the network
   format       text not null,
-  parameters   text[] not null, -- with those outside the body
+  parameters   text[] not null, -- parameters of the body and of other components
   body         text not null
 );
 

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// ErrNotProven reports a call with a missing, wrong or old signature.
-var ErrNotProven = errors.New("the signature is missing or wrong")
+// ErrUnverified reports a call with a missing, wrong or old signature.
+var ErrUnverified = errors.New("the signature is missing or wrong")
 
 const tolerance = 5 * time.Minute
 
@@ -26,7 +26,7 @@ func Sign(secret, text string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Check returns [ErrNotProven] unless one of the secrets has signed the body. The signature is t=<seconds>,v1=<hex> over the time and the
+// Check returns [ErrUnverified] unless one of the secrets has signed the body. The signature is t=<seconds>,v1=<hex> over the time and the
 // body, within five minutes. Without a time, it is only the hex of the HMAC of the body.
 func Check(secrets []string, header string, body []byte, now time.Time) error {
 	stamp, given := "", []string{}
@@ -45,7 +45,7 @@ func Check(secrets []string, header string, body []byte, now time.Time) error {
 	if stamp != "" {
 		seconds, err := strconv.ParseInt(stamp, 10, 64)
 		if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > tolerance {
-			return ErrNotProven
+			return ErrUnverified
 		}
 		signed = stamp + "." + signed
 	}
@@ -57,7 +57,7 @@ func Check(secrets []string, header string, body []byte, now time.Time) error {
 		}
 	}
 	if ok == 0 {
-		return ErrNotProven
+		return ErrUnverified
 	}
 	return nil
 }

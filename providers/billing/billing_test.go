@@ -28,9 +28,9 @@ func TestSignaturesOfBilling(t *testing.T) {
 		"none":            check("", body, at),
 		"another version": check("t=1760000000,v0="+vector, body, at), "not a time": check("t=x,v1="+vector, body, at),
 	} {
-		require.ErrorIs(t, err, billing.ErrNotProven, what)
+		require.ErrorIs(t, err, billing.ErrUnverified, what)
 	}
-	require.ErrorIs(t, billing.Check(nil, billing.Sign("", body), []byte(body), at), billing.ErrNotProven)
+	require.ErrorIs(t, billing.Check(nil, billing.Sign("", body), []byte(body), at), billing.ErrUnverified)
 }
 
 func TestEventsOfBilling(t *testing.T) {

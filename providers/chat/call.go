@@ -44,8 +44,8 @@ type answer struct {
 
 // do sends the request once. A failure without a connection is Unreached. Any later one is Unknown: the network may have executed the
 // request. do drops the client's error, which quotes the address and perhaps a token.
-func do(ctx context.Context, client *http.Client, within time.Duration, c call) (answer, *network.Failure) {
-	ctx, cancel := context.WithTimeout(ctx, within)
+func do(ctx context.Context, client *http.Client, timeout time.Duration, c call) (answer, *network.Failure) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	connected := false
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})

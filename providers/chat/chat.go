@@ -27,9 +27,9 @@ type Settings struct {
 	Product       string // value of messaging_product and channel
 	LimitField    string // field of a sender that has its messaging limit
 
-	Client *http.Client
-	Within time.Duration // timeout of each try; 0: 10 seconds
-	Pause  time.Duration // before the second try; 0: 200 ms
+	Client  *http.Client
+	Timeout time.Duration // timeout of each try; 0: 10 seconds
+	Pause   time.Duration // before the second try; 0: 200 ms
 }
 
 // adapter speaks one wire format.
@@ -62,8 +62,8 @@ func New(s Settings) (*Networks, error) {
 		}
 	}
 	s.Product, s.LimitField = cmp.Or(s.Product, "chat-network"), cmp.Or(s.LimitField, "messaging_limit_tier")
-	s.Within, s.Pause = cmp.Or(s.Within, callTimeout), cmp.Or(s.Pause, firstPause)
-	via := wire{client: s.Client, within: s.Within}
+	s.Timeout, s.Pause = cmp.Or(s.Timeout, callTimeout), cmp.Or(s.Pause, firstPause)
+	via := wire{client: s.Client, timeout: s.Timeout}
 	aggregator := gateway{wire: via, product: s.Product}
 	return &Networks{
 		settings: s, sandbox: &Sandbox{}, breakers: newBreakers(), files: newBreakers(),
@@ -161,13 +161,13 @@ func (n *Networks) again(ctx context.Context, try func() *network.Failure) (fail
 
 // wire makes the calls of all adapters.
 type wire struct {
-	client *http.Client
-	within time.Duration
+	client  *http.Client
+	timeout time.Duration
 }
 
 // ask makes a call and decodes its response.
 func (w wire) ask(ctx context.Context, c call, into any, failure func(answer) *network.Failure) *network.Failure {
-	a, failed := do(ctx, w.client, w.within, c)
+	a, failed := do(ctx, w.client, w.timeout, c)
 	if failed != nil {
 		return failed
 	}

@@ -263,7 +263,7 @@ func networks(t *testing.T, handler http.Handler) *chat.Networks {
 	return calling(t, server.URL, time.Minute)
 }
 
-func calling(t *testing.T, at string, within time.Duration) *chat.Networks {
+func calling(t *testing.T, at string, timeout time.Duration) *chat.Networks {
 	t.Helper()
 	u, err := url.Parse(at)
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func calling(t *testing.T, at string, within time.Duration) *chat.Networks {
 	require.NoError(t, err)
 	n, err := chat.New(chat.Settings{
 		ChatURL: at, GatewayURL: at + "/wa/api/v1/", TelegramURL: at, GmailURL: at + "/", TwitterURL: at, Client: exceptions.Client(),
-		Within: within, Pause: time.Millisecond,
+		Timeout: timeout, Pause: time.Millisecond,
 	})
 	require.NoError(t, err)
 	return n
@@ -389,11 +389,11 @@ func TestServersMisbehave(t *testing.T) {
 				var mine atomic.Int64
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mine.Add(1); h.handler(w, r) }))
 				t.Cleanup(server.Close)
-				within := time.Minute
+				timeout := time.Minute
 				if what == "takes too long" {
-					within = 2 * time.Second // enough for a busy machine to reach the server
+					timeout = 2 * time.Second // enough for a busy machine to reach the server
 				}
-				_, err := calling(t, server.URL, within).Send(t.Context(), d.account, d.message(phone, ""))
+				_, err := calling(t, server.URL, timeout).Send(t.Context(), d.account, d.message(phone, ""))
 				failed := chat.AsFailure(err)
 				require.Equal(t, h.want, failed.Reason)
 				require.EqualValues(t, 1, mine.Load(), "it is not sent again")
@@ -455,7 +455,7 @@ func TestTheCloudsCodesHaveTheirMeaning(t *testing.T) {
 		424242: {network.Refused, "provider_refused"},
 	} {
 		n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(map[bool]int{true: 400, false: 500}[code%2 == 0]) // it says nothing
+			w.WriteHeader(map[bool]int{true: 400, false: 500}[code%2 == 0]) // without a reason
 			_, _ = fmt.Fprintf(w, `{"error":{"message":"m","code":%d}}`, code)
 		}))
 		_, err := n.Send(t.Context(), dialects["cloud"].account, network.Message{To: phone, Text: "Hello"})

@@ -29,7 +29,7 @@ func (n *Networks) File(ctx context.Context, a network.Account, ref string) (dat
 
 func (n *Networks) fetch(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, failed *network.Failure) {
 	via, a := n.of(a)
-	w := wire{client: n.settings.Client, within: n.settings.Within}
+	w := wire{client: n.settings.Client, timeout: n.settings.Timeout}
 	var at call
 	switch by := via.(type) {
 	case *Sandbox:
@@ -46,7 +46,7 @@ func (n *Networks) fetch(ctx context.Context, a network.Account, ref string) (da
 		return nil, "", failed
 	}
 	at.most = MaxFile
-	got, failed := do(ctx, w.client, w.within, at)
+	got, failed := do(ctx, w.client, w.timeout, at)
 	if failed == nil && got.status != http.StatusOK {
 		failed = got.read(nil, func(answer) *network.Failure { return nil })
 	}

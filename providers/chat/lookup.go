@@ -25,7 +25,7 @@ func NewLookup(address string, client *http.Client) (*Lookup, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("CHAT_LOOKUP_URL: expected an address like https://lookup.example.org")
 	}
-	return &Lookup{url: address, wire: wire{client: client, within: lookupTimeout}}, nil
+	return &Lookup{url: address, wire: wire{client: client, timeout: lookupTimeout}}, nil
 }
 
 // OnChat returns the service's result. After an error the result is unknown.

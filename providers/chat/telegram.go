@@ -30,7 +30,7 @@ func (n telegram) send(ctx context.Context, a network.Account, m network.Message
 	if sent.Result.MessageID == 0 {
 		return identified("", nil)
 	}
-	return identified(m.To+":"+strconv.FormatInt(sent.Result.MessageID, 10), nil) // its ids are unique within a chat
+	return identified(m.To+":"+strconv.FormatInt(sent.Result.MessageID, 10), nil) // its ids are unique timeout a chat
 }
 
 // health implements adapter.

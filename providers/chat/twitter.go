@@ -59,7 +59,7 @@ var pictures = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 func (n twitter) upload(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	got, failed := answer{status: http.StatusOK, body: m.Picture}, (*network.Failure)(nil)
 	if m.Picture == nil {
-		got, failed = do(ctx, n.client, n.within, call{method: http.MethodGet, url: m.Image, most: maxUploaded})
+		got, failed = do(ctx, n.client, n.timeout, call{method: http.MethodGet, url: m.Image, most: maxUploaded})
 	}
 	switch {
 	case failed != nil && failed.Reason == network.Refused: // it is too large

@@ -18,8 +18,8 @@ import (
 	"strings"
 )
 
-// ErrNotProven reports a call that lacks one of the configured proofs.
-var ErrNotProven = errors.New("a proof is missing or wrong")
+// ErrUnverified reports a call that lacks one of the configured proofs.
+var ErrUnverified = errors.New("a proof is missing or wrong")
 
 // Proof configures how calls prove that the aggregator made them. Every configured proof must be valid.
 type Proof struct {
@@ -38,8 +38,8 @@ func (p Proof) Configured() bool {
 	return p.Token != "" || p.HMACSecret != "" || len(p.Addresses) > 0
 }
 
-// Check returns [ErrNotProven] unless the call has every configured proof. It compares in constant time, and refuses every call if no proof
-// is configured.
+// Check returns [ErrUnverified] unless the call has every configured proof. It compares in constant time. Without a
+// configured proof it refuses every call.
 func (p Proof) Check(r *http.Request, from netip.Addr, body []byte) error {
 	ok := p.Configured()
 	if p.Token != "" {
@@ -56,7 +56,7 @@ func (p Proof) Check(r *http.Request, from netip.Addr, body []byte) error {
 		ok = slices.ContainsFunc(p.Addresses, func(a netip.Prefix) bool { return a.Contains(from) }) && ok
 	}
 	if !ok {
-		return ErrNotProven
+		return ErrUnverified
 	}
 	return nil
 }

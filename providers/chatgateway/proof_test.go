@@ -69,14 +69,14 @@ func TestEveryConfiguredProofMustBeRight(t *testing.T) {
 		"nothing configured":        chatgateway.Proof{}.Check(call(), home, body),
 		"a form with a JSON's sign": all.Check(call("Content-Type", formType), home, body),
 	} {
-		require.ErrorIs(t, wrong, chatgateway.ErrNotProven, what)
+		require.ErrorIs(t, wrong, chatgateway.ErrUnverified, what)
 	}
 
 	form := []byte("MessageSid=SM1&From=%2B919812345678&Body=payal")
 	signed := call("Content-Type", formType+"; charset=utf-8", "X-Gateway-Signature", chatgateway.SignForm(secret, base+"/hook", form))
 	require.NoError(t, all.Check(signed, home, form))
-	require.ErrorIs(t, all.Check(signed, home, append(form, "&a=b"...)), chatgateway.ErrNotProven)
+	require.ErrorIs(t, all.Check(signed, home, append(form, "&a=b"...)), chatgateway.ErrUnverified)
 	own := chatgateway.Proof{HMACSecret: secret, HMACHeader: "X-Own"}
 	require.NoError(t, own.Check(call("X-Own", chatgateway.Sign(secret, body)), home, body))
-	require.ErrorIs(t, own.Check(call(), home, body), chatgateway.ErrNotProven)
+	require.ErrorIs(t, own.Check(call(), home, body), chatgateway.ErrUnverified)
 }

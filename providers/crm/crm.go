@@ -75,9 +75,9 @@ type Settings struct {
 	TokenURL, RefreshToken, ClientID, ClientSecret string // dialect data_array: token endpoint
 	AccessKey, SecretKey                           string // dialect attribute_list
 
-	Client *http.Client
-	Within time.Duration // timeout of one call; 0: 10 s
-	Now    func() time.Time
+	Client  *http.Client
+	Timeout time.Duration // timeout of one call; 0: 10 s
+	Now     func() time.Time
 }
 
 // Dialects are the names of the dialects.
@@ -126,7 +126,7 @@ func New(s Settings) (*Client, error) {
 	if s.Dialect == "data_array" && s.Token == "" && (s.TokenURL == "" || s.RefreshToken == "") {
 		return nil, errors.New("CRM_TOKEN, or CRM_TOKEN_URL and CRM_REFRESH_TOKEN, are needed for data_array")
 	}
-	s.Scheme, s.Within = cmp.Or(s.Scheme, "crm"), cmp.Or(s.Within, callTimeout)
+	s.Scheme, s.Timeout = cmp.Or(s.Scheme, "crm"), cmp.Or(s.Timeout, callTimeout)
 	if s.Client == nil {
 		s.Client = http.DefaultClient
 	}
@@ -148,7 +148,7 @@ func (c *Client) To() string {
 // Push pushes a lead and returns its id in the crm, "" if the crm gives none. Its error is a [*Refused] if a retry is useless. It renews an
 // expired token once.
 func (c *Client) Push(ctx context.Context, l Lead) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Within)
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	for try := 0; ; try++ {
 		token, err := c.token.get(ctx, c.Settings)

@@ -123,7 +123,7 @@ func TestWhatIsRefusedForGoodIsToldFromWhatMayPass(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(slow.Close)
-	_, err = client(t, crm.Settings{URL: slow.URL, Within: time.Millisecond}).Push(t.Context(), lead)
+	_, err = client(t, crm.Settings{URL: slow.URL, Timeout: time.Millisecond}).Push(t.Context(), lead)
 	require.EqualError(t, err, "the crm cannot be reached")
 }
 

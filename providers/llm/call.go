@@ -25,12 +25,12 @@ func (c *Client) post(ctx context.Context, path string, asked any) ([]byte, erro
 		return body, c.failure(status, body, err)
 	})
 	if breaker.IsOpen(err) {
-		return nil, &Error{Why: "was not called, because it failed too often", Down: true}
+		return nil, &Error{Reason: "was not called, because it failed too often", Down: true}
 	}
 	return body, err
 }
 
-// said matches the codes of a server's response that may be reported.
+// said matches error codes of servers that Bahi may report.
 var said = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
 
 // failure returns the error of a call. It drops HTTP's error, which may quote the address or the key. Status 0 means that there was no
@@ -38,9 +38,9 @@ var said = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
 func (c *Client) failure(status int, body []byte, err error) error {
 	switch {
 	case status == 0:
-		return &Error{Why: "did not respond", Down: true}
+		return &Error{Reason: "did not respond", Down: true}
 	case status >= http.StatusMultipleChoices:
-		e := &Error{Why: "refused", Status: status, Down: status >= http.StatusInternalServerError || status == http.StatusTooManyRequests}
+		e := &Error{Reason: "refused", Status: status, Down: status >= http.StatusInternalServerError || status == http.StatusTooManyRequests}
 		var reply struct {
 			Error struct{ Code, Param any }
 		}
@@ -48,7 +48,7 @@ func (c *Client) failure(status int, body []byte, err error) error {
 		e.Code, e.Param = c.word(reply.Error.Code), c.word(reply.Error.Param)
 		return e
 	case err != nil:
-		return &Error{Why: "ended its response early, or sent too much", Status: status, Down: true}
+		return &Error{Reason: "ended its response early, or sent too much", Status: status, Down: true}
 	default:
 		return nil
 	}
@@ -138,7 +138,7 @@ func (c *Client) note(model string, change func(*habits)) {
 func answered(body []byte) (a Answer, err error) {
 	var read completion
 	if err := json.Unmarshal(body, &read); err != nil || len(read.Choices) == 0 {
-		return a, &Error{Why: "sent an unreadable response", Down: true}
+		return a, &Error{Reason: "sent an unreadable response", Down: true}
 	}
 	first := read.Choices[0]
 	a.Text = textOf(first.Message.Content)
@@ -149,13 +149,13 @@ func answered(body []byte) (a Answer, err error) {
 	a.Tokens = max(tokens, 0)
 	switch {
 	case first.Message.Refusal != "" || first.FinishReason == "content_filter":
-		return Answer{}, &Error{Why: "refused to answer"}
+		return Answer{}, &Error{Reason: "refused to answer"}
 	case first.FinishReason == "length":
-		return Answer{}, &Error{Why: "truncated its answer"}
+		return Answer{}, &Error{Reason: "truncated its answer"}
 	case strings.TrimSpace(a.Text) == "" && len(a.Calls) == 0:
-		return Answer{}, &Error{Why: "sent an empty answer"}
+		return Answer{}, &Error{Reason: "sent an empty answer"}
 	case len(a.Text) > maxText:
-		return Answer{}, &Error{Why: "sent an answer that is too long"}
+		return Answer{}, &Error{Reason: "sent an answer that is too long"}
 	}
 	return a, nil
 }

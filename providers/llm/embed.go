@@ -23,7 +23,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 		}
 		some, ok := vectorsOf(body, len(batch))
 		if !ok || len(vectors) > 0 && len(some[0]) != len(vectors[0]) {
-			return nil, &Error{Why: "sent no vectors that can be read", Down: true}
+			return nil, &Error{Reason: "sent no vectors that can be read", Down: true}
 		}
 		vectors = append(vectors, some...)
 	}

@@ -69,7 +69,7 @@ func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) er
 		return value, err
 	}
 	if value, wrong = valueIn(said.Text, schema, check); wrong != nil {
-		return value, &Error{Why: "sent a value that cannot be used"}
+		return value, &Error{Reason: "sent a value that cannot be used"}
 	}
 	return value, nil
 }

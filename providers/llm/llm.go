@@ -111,7 +111,7 @@ var ErrNoModel = errors.New("no model is configured for this")
 
 // Error reports why a model returned no usable answer. It has the server's codes, never the server's texts or the key.
 type Error struct {
-	Why    string
+	Reason string
 	Status int    // status of the server's response; 0: none was received
 	Code   string // the server's; may be empty
 	Param  string // parameter of the request, if the server refused it; may be empty
@@ -120,7 +120,7 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	text := "the model's server " + e.Why
+	text := "the model's server " + e.Reason
 	if e.Status != 0 {
 		text += fmt.Sprintf(" (status %d)", e.Status)
 	}

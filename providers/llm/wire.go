@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// These are the parts of the protocol's requests that are used. The vendor's library has thousands of types, and compiling them took a
+// The parts of the protocol's requests that this package uses. The vendor's library has thousands of types, and compiling them took a
 // quarter of the build. It also reads responses less leniently.
 type (
 	completionRequest struct {
@@ -82,13 +82,13 @@ type (
 // firstPause is the maximum pause before the second try.
 const firstPause = time.Second
 
-// serverOf returns HTTP's client for a server. If the server fails, it retries: after Retry-After, else after a pause with jitter.
+// serverOf returns an HTTP client for a server. If the server fails, the client retries: after Retry-After, else after a pause with jitter.
 func serverOf(c Config) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient: &http.Client{
 			Transport:     c.Transport,
 			Timeout:       c.Timeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would get the key
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the redirect's server would get the key
 		},
 		RetryMax: tries - 1, RetryWaitMin: min(firstPause, c.LongestPause) / 2, RetryWaitMax: min(firstPause, c.LongestPause),
 		Backoff: retryablehttp.RateLimitLinearJitterBackoff, ErrorHandler: retryablehttp.PassthroughErrorHandler,

@@ -154,7 +154,7 @@ func (f *Folder) List(ctx context.Context, skip, limit int) (kept []Kept, total 
 			return nil, 0, err
 		}
 		head, _, err := f.read(name)
-		if errors.Is(err, ErrNotKept) { // scrubbed in the meantime
+		if errors.Is(err, ErrNotKept) { // an erasure removed it
 			continue
 		}
 		if err != nil {

@@ -323,8 +323,8 @@ func TestInvalidSMTPURLIsNotQuoted(t *testing.T) {
 	}
 }
 
-// spoken returns what a client sends to a server that follows a script and then stops responding.
-type spoken struct {
+// transcript returns what a client sends to a server that follows a script and then stops responding.
+type transcript struct {
 	addr   string
 	heard  func() []string // waits until the client hangs up
 	called <-chan struct{} // closed when a client has connected
@@ -332,7 +332,7 @@ type spoken struct {
 
 // script responds to each line of the client, and to the content as one line, with the next text. It closes the connection at an empty
 // text.
-func script(t *testing.T, answers ...string) spoken {
+func script(t *testing.T, answers ...string) transcript {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -372,5 +372,5 @@ func script(t *testing.T, answers ...string) spoken {
 			}
 		}
 	}()
-	return spoken{listener.Addr().String(), func() []string { return <-said }, called}
+	return transcript{listener.Addr().String(), func() []string { return <-said }, called}
 }

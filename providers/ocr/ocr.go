@@ -60,15 +60,15 @@ type Reader struct {
 	// Tools returns the programs, with an error if one is missing.
 	Tools func(ctx context.Context) (Tools, error)
 
-	// Within is the maximum time of one run of a program; 0: a minute. Processor is the maximum of its processor time; 0: 20 seconds.
-	Within, Processor time.Duration
+	// Timeout is the maximum time of one run of a program; 0: a minute. Processor is the maximum of its processor time; 0: 20 seconds.
+	Timeout, Processor time.Duration
 
 	places *semaphore.Weighted
 }
 
-// New returns a reader of at most atOnce concurrent pages. Each page takes a processor and a few hundred MB.
-func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
-	return &Reader{Tools: tools, places: semaphore.NewWeighted(max(1, atOnce))}
+// New returns a reader of at most maxConcurrent concurrent pages. Each page takes a processor and a few hundred MB.
+func New(tools func(ctx context.Context) (Tools, error), maxConcurrent int64) *Reader {
+	return &Reader{Tools: tools, places: semaphore.NewWeighted(max(1, maxConcurrent))}
 }
 
 // Read reads an owner's file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs and for an owner
@@ -83,7 +83,7 @@ func (r *Reader) Read(ctx context.Context, of jail.Owner, file []byte, each func
 		return err
 	}
 	s := &session{Reader: r, tools: tools, why: why, each: each}
-	if s.cage, err = jail.Open(ctx, of, jail.Limits{Time: r.Within, Processor: r.Processor}); err != nil {
+	if s.cage, err = jail.Open(ctx, of, jail.Limits{Time: r.Timeout, Processor: r.Processor}); err != nil {
 		return err
 	}
 	s.cage.Env = append([]string{"OMP_THREAD_LIMIT=1"}, tools.Env...)

@@ -41,7 +41,7 @@ func reader(t testing.TB, change ...func(*ocr.Tools)) *ocr.Reader {
 		c(&tools)
 	}
 	r := ocr.New(func(context.Context) (ocr.Tools, error) { return tools, nil }, 2)
-	r.Within, r.Processor = 20*time.Minute, 20*time.Minute // however busy the machine is
+	r.Timeout, r.Processor = 20*time.Minute, 20*time.Minute // however busy the machine is
 	return r
 }
 

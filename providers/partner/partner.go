@@ -23,8 +23,8 @@ const (
 	tolerance = 5 * time.Minute
 )
 
-// ErrNotProven reports a call with a missing or wrong signature, or with one older than five minutes.
-var ErrNotProven = errors.New("the signature is missing or wrong")
+// ErrUnverified reports a call with a missing or wrong signature, or with one older than five minutes.
+var ErrUnverified = errors.New("the signature is missing or wrong")
 
 // Secret is a secret of the partner.
 type Secret []byte
@@ -49,12 +49,12 @@ func (s Secret) Sign(id, timestamp string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// Check returns [ErrNotProven] unless one of the secrets has signed the call within five minutes. It ignores signatures of other versions.
+// Check returns [ErrUnverified] unless one of the secrets has signed the call within five minutes. It ignores signatures of other versions.
 func Check(secrets []Secret, h http.Header, body []byte, now time.Time) error {
 	id, stamp := h.Get(IDHeader), h.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil || id == "" || now.Sub(time.Unix(seconds, 0)).Abs() > tolerance {
-		return ErrNotProven
+		return ErrUnverified
 	}
 	ok := 0
 	for _, s := range secrets {
@@ -64,7 +64,7 @@ func Check(secrets []Secret, h http.Header, body []byte, now time.Time) error {
 		}
 	}
 	if ok == 0 {
-		return ErrNotProven
+		return ErrUnverified
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestCallsOfAPartner(t *testing.T) {
 		"none":            check("msg_1", "1760000000", "", body, at),
 		"another version": check("msg_1", "1760000000", "v1a"+vector[2:], body, at),
 	} {
-		require.ErrorIs(t, err, partner.ErrNotProven, what)
+		require.ErrorIs(t, err, partner.ErrUnverified, what)
 	}
 	for _, text := range []string{"", "whsec_", "cGFydG5lci1zZWNyZXQtMzItYnl0ZXMtZm9yLXRlc3RzISE=", "whsec_c2hvcnQ=", "whsec_!"} {
 		_, err := partner.Parse(text)

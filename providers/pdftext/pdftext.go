@@ -28,10 +28,10 @@ type Tool struct {
 }
 
 // Failure is the reason why a file has no text, in words for its owner.
-type Failure struct{ Why string }
+type Failure struct{ Reason string }
 
 // Error implements error.
-func (f *Failure) Error() string { return f.Why }
+func (f *Failure) Error() string { return f.Reason }
 
 // Temporary returns false: another try would not help.
 func (*Failure) Temporary() bool { return false }

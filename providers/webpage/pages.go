@@ -31,17 +31,17 @@ const (
 
 // Failure is the reason why a page was not fetched, in words for the bot's owner. It reveals nothing about addresses that are not allowed.
 type Failure struct {
-	Why   string
-	Again bool // another try may succeed
+	Reason string
+	Again  bool // another try may succeed
 }
 
 // Error implements error.
-func (f *Failure) Error() string { return f.Why }
+func (f *Failure) Error() string { return f.Reason }
 
 // Temporary reports whether another try may succeed.
 func (f *Failure) Temporary() bool { return f.Again }
 
-var errNotAllowed = &Failure{Why: "Address not allowed"}
+var errNotAllowed = &Failure{Reason: "Address not allowed"}
 
 // Fetcher fetches pages.
 type Fetcher struct {
@@ -80,7 +80,7 @@ func (f *Fetcher) Fetch(ctx context.Context, address string) ([]byte, error) {
 		}
 		at = next
 	}
-	return nil, &Failure{Why: "The page redirects too often"}
+	return nil, &Failure{Reason: "The page redirects too often"}
 }
 
 // request makes a call without cookies and credentials.
@@ -96,7 +96,7 @@ func request(ctx context.Context, client *http.Client, at *url.URL) (*http.Respo
 	case errors.Is(err, egress.ErrNotAllowed):
 		return nil, errNotAllowed
 	case err != nil:
-		return nil, &Failure{Why: "The page's server cannot be reached", Again: true}
+		return nil, &Failure{Reason: "The page's server cannot be reached", Again: true}
 	}
 	return res, nil
 }
@@ -110,17 +110,17 @@ func allowed(ctx context.Context, client *http.Client, at *url.URL) error {
 	defer res.Body.Close() //nolint:errcheck // it was only read
 	switch {
 	case res.StatusCode >= http.StatusInternalServerError:
-		return &Failure{Why: "The server's robots.txt cannot be read", Again: true}
+		return &Failure{Reason: "The server's robots.txt cannot be read", Again: true}
 	case res.StatusCode != http.StatusOK: // RFC 9309, section 2.3.1.3; redirects are not followed
 		return nil
 	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxRobots))
 	if err != nil {
-		return &Failure{Why: "The server's robots.txt cannot be read", Again: true}
+		return &Failure{Reason: "The server's robots.txt cannot be read", Again: true}
 	}
 	robots, err := robotstxt.FromBytes(text)
 	if err == nil && !robots.TestAgent(at.RequestURI(), Agent) {
-		return &Failure{Why: "The server's robots.txt does not allow it"}
+		return &Failure{Reason: "The server's robots.txt does not allow it"}
 	}
 	return nil
 }
@@ -136,31 +136,31 @@ func get(ctx context.Context, client *http.Client, at *url.URL) (body []byte, ne
 	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
 		next, err := res.Location()
 		if err != nil {
-			return nil, nil, &Failure{Why: "The page redirects to nowhere"}
+			return nil, nil, &Failure{Reason: "The page redirects to nowhere"}
 		}
 		return nil, next, nil
 	case status >= http.StatusInternalServerError || status == http.StatusTooManyRequests:
-		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server responded with status %d", status), Again: true}
+		return nil, nil, &Failure{Reason: fmt.Sprintf("The page's server responded with status %d", status), Again: true}
 	case status != http.StatusOK:
-		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server responded with status %d", status)}
+		return nil, nil, &Failure{Reason: fmt.Sprintf("The page's server responded with status %d", status)}
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if kind != "" && !strings.HasPrefix(kind, "text/") && kind != "application/xhtml+xml" {
-		return nil, nil, &Failure{Why: "The page is not a text"}
+		return nil, nil, &Failure{Reason: "The page is not a text"}
 	}
 	body, err = io.ReadAll(io.LimitReader(res.Body, maxBytes+1))
 	switch {
 	case err != nil:
-		return nil, nil, &Failure{Why: "The page's server cannot be reached", Again: true}
+		return nil, nil, &Failure{Reason: "The page's server cannot be reached", Again: true}
 	case len(body) > maxBytes:
-		return nil, nil, &Failure{Why: "The page is larger than 5 MB"}
+		return nil, nil, &Failure{Reason: "The page is larger than 5 MB"}
 	}
 	if named, err := botsource.MediaType(body); err == nil && named == botsource.PDF {
 		return body, nil, nil
 	}
 	text, err := botsource.Decode(body, res.Header.Get("Content-Type"))
 	if err != nil {
-		return nil, nil, &Failure{Why: "The page is not a text, or is not in the character set that it names"}
+		return nil, nil, &Failure{Reason: "The page is not a text, or is not in the character set that it names"}
 	}
 	if len(text) > utf8.RuneCountInString(text) { // the page's own declaration no longer counts
 		text = "\ufeff" + text

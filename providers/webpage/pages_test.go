@@ -69,11 +69,11 @@ func TestAPageIsFetchedAsItsServerAllows(t *testing.T) {
 		require.Equal(t, want, string(body))
 	}
 	for path, want := range map[string]webpage.Failure{
-		"/private/a": {Why: "The server's robots.txt does not allow it"}, "/loop": {Why: "The page redirects too often"},
-		"/pdf":   {Why: "The page is not a text"},
-		"/large": {Why: "The page is larger than 5 MB"}, "/down": {Why: "The page's server responded with status 503", Again: true},
-		"/none": {Why: "The page's server responded with status 404"},
-		"/ftp":  {Why: "Address not allowed"},
+		"/private/a": {Reason: "The server's robots.txt does not allow it"}, "/loop": {Reason: "The page redirects too often"},
+		"/pdf":   {Reason: "The page is not a text"},
+		"/large": {Reason: "The page is larger than 5 MB"}, "/down": {Reason: "The page's server responded with status 503", Again: true},
+		"/none": {Reason: "The page's server responded with status 404"},
+		"/ftp":  {Reason: "Address not allowed"},
 	} {
 		_, err := f.Fetch(t.Context(), s.URL+path)
 		require.Equal(t, &want, err, path)
@@ -91,11 +91,11 @@ func TestNoPageIsFetchedFromInside(t *testing.T) {
 		"http://100.64.0.1/", "http://169.254.169.254/",
 	} {
 		_, err := f.Fetch(t.Context(), address)
-		require.Equal(t, &webpage.Failure{Why: "Address not allowed"}, err, address)
+		require.Equal(t, &webpage.Failure{Reason: "Address not allowed"}, err, address)
 	}
 	both := fetcher(t, outside, inside)
 	_, err := both.Fetch(t.Context(), outside.URL)
-	require.Equal(t, &webpage.Failure{Why: "Address not allowed"}, err, "an exception does not cover redirects from other sites")
+	require.Equal(t, &webpage.Failure{Reason: "Address not allowed"}, err, "an exception does not cover redirects from other sites")
 	body, err := both.Fetch(t.Context(), inside.URL)
 	require.NoError(t, err)
 	require.Equal(t, "secret", string(body))
@@ -106,8 +106,8 @@ func TestRobotsThatCannotBeReadAllowNothing(t *testing.T) {
 	s := site(t, map[string]http.HandlerFunc{"/": says("text/plain", "hi"),
 		"/robots.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }})
 	_, err := fetcher(t, s).Fetch(t.Context(), s.URL)
-	require.Equal(t, &webpage.Failure{Why: "The server's robots.txt cannot be read", Again: true}, err)
+	require.Equal(t, &webpage.Failure{Reason: "The server's robots.txt cannot be read", Again: true}, err)
 	s.Close()
 	_, err = fetcher(t, s).Fetch(t.Context(), s.URL)
-	require.Equal(t, &webpage.Failure{Why: "The page's server cannot be reached", Again: true}, err)
+	require.Equal(t, &webpage.Failure{Reason: "The page's server cannot be reached", Again: true}, err)
 }

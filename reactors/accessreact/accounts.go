@@ -99,8 +99,8 @@ type EraseUser struct {
 
 // ScrubTables makes Postgres remove old row versions of subjects with destroyed keys.
 type ScrubTables struct {
-	Subject string `json:"subject"` // the newest one, which distinguishes the job from a running one
-	AtOnce  bool   `json:"at_once,omitempty"`
+	Subject   string `json:"subject"` // the newest one, which distinguishes the job from a running one
+	Immediate bool   `json:"at_once,omitempty"`
 }
 
 // SweepErasures erases users who are due, and due subjects that are still readable. It finishes begun erasures.

@@ -15,7 +15,7 @@ import (
 
 func TestJobsNameNobody(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	log := slog.New(slog.DiscardHandler)
 	queue, err := reactors.NewJobs(t.Context(), reactors.Config{
 		Pool: r.pool, Workers: append(r.mails.Workers(), r.eraser.Workers()...), Now: r.clock, Log: log,

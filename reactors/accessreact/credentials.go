@@ -19,7 +19,7 @@ type Sweeper interface {
 
 // Sweeps returns the worker of SweepCredentials. It is not urgent: expired credentials open nothing.
 func Sweeps(s Sweeper) reactors.Worker {
-	return reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[SweepCredentials]) error {
+	return reactors.Work(reactors.Policy{MaxConcurrent: 1}, func(ctx context.Context, _ reactors.Job[SweepCredentials]) error {
 		_, err := s.Sweep(ctx)
 		return err
 	})

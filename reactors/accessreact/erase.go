@@ -56,17 +56,17 @@ type Scrubs interface {
 // Eraser erases people (DESIGN.md, "Secrets and personal data"; CONTRACT.md 8.7): it appends an event, then destroys the
 // user's key, and removes the remaining data elsewhere. The books stay.
 type Eraser struct {
-	Accounts *accesscmd.Accounts
-	Commands *commands.Handler
-	Store    eventstore.Store
-	Views    *accessview.Views
-	Vault    Vault
-	Remains  ResidualData
-	Tables   []string // names of the projections with personal data in their tables
-	Jobs     Scrubs
-	Now      func() time.Time
-	Log      *slog.Logger
-	Every    time.Duration // minimum interval between two scrubs, except urgent ones
+	Accounts      *accesscmd.Accounts
+	Commands      *commands.Handler
+	Store         eventstore.Store
+	Views         *accessview.Views
+	Vault         Vault
+	Remains       ResidualData
+	Tables        []string // names of the projections with personal data in their tables
+	Jobs          Scrubs
+	Now           func() time.Time
+	Log           *slog.Logger
+	ScrubInterval time.Duration // minimum interval between two scrubs, except urgent ones
 
 	scrubbed  atomic.Int64 // id of the newest job that the last scrub covered
 	scrubbing atomic.Int64 // when the last scrub ended, in Unix nanoseconds
@@ -80,7 +80,7 @@ const SweepInterval = time.Hour
 const foldTimeout = 30 * time.Second
 
 // policy is the retry policy of erasures. The hourly sweep retries them too.
-var policy = reactors.Policy{Attempts: 20, Timeout: 5 * time.Minute, AtOnce: 1}
+var policy = reactors.Policy{Attempts: 20, Timeout: 5 * time.Minute, MaxConcurrent: 1}
 
 // Workers returns the workers of erasures.
 func (e *Eraser) Workers() reactors.Workers {
@@ -119,7 +119,7 @@ func (e *Eraser) EraseSubject(ctx context.Context, subject string, listed bool) 
 		return err
 	}
 	_, isUser := userOf(subject)
-	return e.Jobs.Add(ctx, ScrubTables{Subject: subject, AtOnce: isUser})
+	return e.Jobs.Add(ctx, ScrubTables{Subject: subject, Immediate: isUser})
 }
 
 // forget deletes a subject's data in this node's folders and destroys its key.
@@ -156,8 +156,8 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	if job.ID <= e.scrubbed.Load() {
 		return nil
 	}
-	if since := e.Now().UnixNano() - e.scrubbing.Load(); !job.Args.AtOnce && since < e.Every.Nanoseconds() {
-		return reactors.Snooze(time.Duration(e.Every.Nanoseconds() - since))
+	if since := e.Now().UnixNano() - e.scrubbing.Load(); !job.Args.Immediate && since < e.ScrubInterval.Nanoseconds() {
+		return reactors.Snooze(time.Duration(e.ScrubInterval.Nanoseconds() - since))
 	}
 	newest, err := e.Jobs.Newest(ctx, job.Args.Kind()) // added after its subject's key was destroyed
 	if err != nil {

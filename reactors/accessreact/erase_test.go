@@ -25,7 +25,7 @@ type erasable struct {
 	undo  string   // token that would restore the former address
 }
 
-func (r *rig) person(name string, host uuid.UUID) erasable {
+func (r *fixture) person(name string, host uuid.UUID) erasable {
 	r.t.Helper()
 	ctx := r.t.Context()
 	old, now := name+"old@example.org", name+"new@example.org"
@@ -59,7 +59,7 @@ func (r *rig) person(name string, host uuid.UUID) erasable {
 }
 
 // isGone checks everything that an erasure promises.
-func (r *rig) isGone(p erasable, before user.State, host uuid.UUID) {
+func (r *fixture) isGone(p erasable, before user.State, host uuid.UUID) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	s := r.state(p.id)
@@ -89,7 +89,7 @@ func (r *rig) isGone(p erasable, before user.State, host uuid.UUID) {
 
 func TestErasureSurvivesAFailureOfEachStep(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	host := r.settle("host@example.net")
 	for n := 1; ; n++ {
 		name := strings.Repeat("z", n)
@@ -123,7 +123,7 @@ func TestErasureSurvivesAFailureOfEachStep(t *testing.T) {
 
 func TestErasedUserMayRegisterAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	host := r.settle("host@example.net")
 	p := r.person("asha", host)
 	r.pass(24 * time.Hour)
@@ -148,7 +148,7 @@ func TestErasedUserMayRegisterAgain(t *testing.T) {
 
 func TestOnlyDueUsersAreErased(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	id := r.settle("asha@example.org")
 	unharmed := func() {
 		t.Helper()
@@ -187,7 +187,7 @@ func TestOnlyDueUsersAreErased(t *testing.T) {
 // The user's former address now belongs to another user, who keeps it.
 func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	host := r.settle("host@example.net")
 	id := r.settle("shared@example.org")
 	r.move(id, "own@example.org")
@@ -206,7 +206,7 @@ func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
 
 func TestWorkspaceOfTheLastMemberStays(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	id := r.settle("asha@example.org")
 	home := r.state(id).Workspace
 	r.leave(id)
@@ -220,7 +220,7 @@ func TestWorkspaceOfTheLastMemberStays(t *testing.T) {
 
 func TestSweepContinuesAfterAFailedErasure(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	ids := []uuid.UUID{r.settle("a@example.org"), r.settle("b@example.org"), r.settle("c@example.org")}
 	for _, id := range ids {
 		r.leave(id)
@@ -246,7 +246,7 @@ func TestSweepContinuesAfterAFailedErasure(t *testing.T) {
 
 func TestAddressOfAClosedInvitationIsErased(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	host := r.settle("host@example.net")
 	invitation := r.invite(host, "never@example.org")
 	readable := func() error {

@@ -31,7 +31,7 @@ func job[A reactors.Args](args A) reactors.Job[A] {
 
 func TestVerificationMail(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	id := r.register("asha@example.org")
 	send := job(SendVerification{User: id})
 	require.NoError(t, r.mails.verification(t.Context(), send))
@@ -61,7 +61,7 @@ func TestVerificationMail(t *testing.T) {
 
 func TestPreviousAddressIsToldAboutAChange(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	id := r.settle("asha@example.org")
 	r.move(id, "rao@example.org")
 	notice := job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
@@ -96,7 +96,7 @@ func words(text string) string { return regexp.MustCompile(`token=\S+`).ReplaceA
 
 func TestAdministratorsMailNamesNobody(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	id := r.settle("asha@example.org")
 	notice := job(SendDeletionNotice{User: id})
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
@@ -124,7 +124,7 @@ func TestAdministratorsMailNamesNobody(t *testing.T) {
 
 func TestInvitationMail(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	host, ravi := r.settle("asha@example.org"), r.settle("ravi@example.org")
 	home := r.state(host).Workspace
 	send := job(SendInvitation{Workspace: home, Invitation: r.invite(host, "ravi@example.org")})
@@ -148,7 +148,7 @@ func TestInvitationMail(t *testing.T) {
 
 func TestErasedUserGetsNoMail(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	host := r.settle("host@example.net")
 	id := r.settle("asha@example.org")
 	invitation := r.invite(host, "asha@example.org")
@@ -172,7 +172,7 @@ func TestErasedUserGetsNoMail(t *testing.T) {
 
 func TestOnlyPermanentRefusalsEndTheJob(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	send := job(SendVerification{User: r.register("asha@example.org")})
 	r.box.refuse = errRefused
 	require.ErrorAs(t, r.mails.verification(t.Context(), send), new(*river.JobCancelError))
@@ -189,7 +189,7 @@ func TestOnlyPermanentRefusalsEndTheJob(t *testing.T) {
 // An unverified new address may be anybody's: a link would let its owner into the account.
 func TestUnverifiedAddressGetsNoReset(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	id := r.settle("asha@example.org")
 	r.move(id, "rao@example.org")
 	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("rao@example.org")})))

@@ -38,8 +38,8 @@ func StateOf(c projections.Checkpoint) (state, why string) {
 	switch {
 	case c.Error != nil:
 		return Parked, *c.Error
-	case c.Waits != nil:
-		return Waiting, *c.Waits
+	case c.WaitReason != nil:
+		return Waiting, *c.WaitReason
 	default:
 		return Live, ""
 	}

@@ -22,7 +22,7 @@ const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datna
 
 func TestEventsAreForwardedInOrder(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(50, 0)
 	run := r.run()
 	var writing sync.WaitGroup
@@ -43,7 +43,7 @@ func TestEventsAreForwardedInOrder(t *testing.T) {
 // EventStoreDB clients may append one id to several streams.
 func TestEventsOfSeveralStreamsWithOneIDAreAllForwarded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	e := event.Proposed{ID: uuid.New(), Type: "Linked", Data: []byte(`{}`), Meta: []byte(`{}`)}
 	for _, stream := range []string{"one-1", "two-1", "three-1"} {
 		_, err := r.store.Append(t.Context(), eventstore.To(stream, eventstore.Any, e))
@@ -55,7 +55,7 @@ func TestEventsOfSeveralStreamsWithOneIDAreAllForwarded(t *testing.T) {
 
 func TestFeedFromNowSkipsEarlierEvents(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(5, 0)
 	now := func(c *feedreact.Config) { c.FromNow = true }
 	run := r.run(now)
@@ -68,7 +68,7 @@ func TestFeedFromNowSkipsEarlierEvents(t *testing.T) {
 
 func TestKilledFeedForwardsEachEventOnceAndInOrder(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	run := r.run()
 	run.working()
 	killed := int64(0)
@@ -94,7 +94,7 @@ func TestKilledFeedForwardsEachEventOnceAndInOrder(t *testing.T) {
 
 func TestAnotherProcessForwardsAfterTheFirst(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	first := r.run()
 	first.working()
 	second := r.run()
@@ -109,7 +109,7 @@ func TestAnotherProcessForwardsAfterTheFirst(t *testing.T) {
 
 func TestFeedCatchesUpAfterAnOutageOfTheBroker(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	run := r.run()
 	r.add(10, 0)
 	run.reached(10)
@@ -129,10 +129,10 @@ func TestFeedCatchesUpAfterAnOutageOfTheBroker(t *testing.T) {
 	require.Contains(t, r.said.String(), `level=INFO msg="reactor continues"`)
 }
 
-// sluggish is a broker that manages only a few messages per call.
-type sluggish struct{ message.Publisher }
+// slowBroker is a broker that manages only a few messages per call.
+type slowBroker struct{ message.Publisher }
 
-func (s sluggish) Publish(topic string, messages ...*message.Message) error {
+func (s slowBroker) Publish(topic string, messages ...*message.Message) error {
 	if err := s.Publisher.Publish(topic, messages[:min(len(messages), 10)]...); err != nil || len(messages) <= 10 {
 		return err
 	}
@@ -141,9 +141,9 @@ func (s sluggish) Publish(topic string, messages ...*message.Message) error {
 
 func TestSlowBrokerGetsFewMessagesAtATime(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.addAtOnce(200)
-	r.run(func(c *feedreact.Config) { c.Broker = sluggish{c.Broker} }).reached(200)
+	r := newFixture(t)
+	r.addMany(200)
+	r.run(func(c *feedreact.Config) { c.Broker = slowBroker{c.Broker} }).reached(200)
 	require.Equal(t, r.ids(0), r.forwarded(200))
 }
 
@@ -156,7 +156,7 @@ func TestCheckpointOfAnotherLogParksTheFeedUntilAReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newFixture(t)
 			r.add(5, 0)
 			run := r.run()
 			run.reached(5)
@@ -177,7 +177,7 @@ func TestCheckpointOfAnotherLogParksTheFeedUntilAReplay(t *testing.T) {
 }
 
 // takesAtMost restarts the broker with a limit for messages in bytes.
-func (r *rig) takesAtMost(size int32) {
+func (r *fixture) takesAtMost(size int32) {
 	r.t.Helper()
 	r.broker.Stop()
 	r.broker.Configure(func(o *server.Options) { o.MaxPayload = size })
@@ -185,7 +185,7 @@ func (r *rig) takesAtMost(size int32) {
 }
 
 // parked waits until the feed's row shows it as parked at a position.
-func (r *rig) parked(at event.Position) projections.Checkpoint {
+func (r *fixture) parked(at event.Position) projections.Checkpoint {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		return projections.ReactorParkedAt(r.t.Context(), r.pool, feedreact.Name, at) == nil
@@ -197,7 +197,7 @@ func (r *rig) parked(at event.Position) projections.Checkpoint {
 
 func TestRefusedEventParksTheFeed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.takesAtMost(4096)
 	r.add(5, 0)
 	r.add(1, 5000)
@@ -217,7 +217,7 @@ func TestRefusedEventParksTheFeed(t *testing.T) {
 
 func TestReplayForwardsOldEventsAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	r.add(20, 0)
 	run := r.run()
 	run.reached(20)
@@ -230,7 +230,7 @@ func TestReplayForwardsOldEventsAgain(t *testing.T) {
 
 func TestFeedThatNeverRanHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	_, err := feedreact.Look(t.Context(), r.pool)
 	require.ErrorIs(t, err, feedreact.ErrNotBegun)
 	require.NoError(t, feedreact.Replay(t.Context(), r.pool, r.store, 1))

@@ -71,7 +71,7 @@ func (a *ConfirmationAnswers) needed(ctx context.Context, asOf event.Position, a
 		}
 		k := key{w.Workspace, w.Args.Channel}
 		if _, looked := open[k]; !looked {
-			found, err := a.Views.Unanswered(ctx, new(readmodels.At).Past(asOf), k.workspace, k.channel)
+			found, err := a.Views.Unanswered(ctx, new(readmodels.At).AsKnownAt(asOf), k.workspace, k.channel)
 			if err != nil {
 				return nil, err
 			}

@@ -58,11 +58,11 @@ const (
 // Workers returns the workers of uploads.
 func (r *Reading) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{Attempts: readAttempts, AtOnce: 1, Timeout: readTimeout},
+		reactors.Work(reactors.Policy{Attempts: readAttempts, MaxConcurrent: 1, Timeout: readTimeout},
 			func(ctx context.Context, job reactors.Job[ReadKhata]) error {
 				return reactors.Later(r.Read(ctx, job.Args.Khata, job.Attempt >= readAttempts))
 			}),
-		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[SweepKhatas]) error { return r.Sweep(ctx) }),
+		reactors.Work(reactors.Policy{MaxConcurrent: 1}, func(ctx context.Context, _ reactors.Job[SweepKhatas]) error { return r.Sweep(ctx) }),
 	}
 }
 

@@ -77,17 +77,17 @@ type Wrote interface {
 
 // Notices notifies companies.
 type Notices struct {
-	Commands *commands.Handler
-	Accounts *accesscmd.Accounts
-	People   *accessview.Views
-	Views    *marketplaceview.Views
-	Heard    Wrote
-	Mailer   accessreact.Mailer
-	Chat     Sender
-	CRM      CRM
-	Jobs     reactors.Adder
-	Frontend string // base of links: https://example.org
-	Most     int64  // maximum notifications of a company within an hour, before it gets digests; 0: 300
+	Commands   *commands.Handler
+	Accounts   *accesscmd.Accounts
+	People     *accessview.Views
+	Views      *marketplaceview.Views
+	Heard      Wrote
+	Mailer     accessreact.Mailer
+	Chat       Sender
+	CRM        CRM
+	Jobs       reactors.Adder
+	Frontend   string // base of links: https://example.org
+	MaxNotices int64  // maximum notifications of a company within an hour, before it gets digests; 0: 300
 }
 
 // policy makes eight attempts within about 24 hours (CONTRACT.md 3.6).
@@ -239,8 +239,8 @@ func (l letter) places() []string {
 // crowded returns a skip if a company has too many enquiries in this hour, and schedules a digest of them.
 func (n *Notices) crowded(ctx context.Context, at *readmodels.At, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
-	most := cmp.Or(n.Most, maxPerHour)
-	count, err := n.Views.EnquiriesWithin(ctx, at, a.workspace, a.Company, hour, most+1)
+	most := cmp.Or(n.MaxNotices, maxPerHour)
+	count, err := n.Views.CountEnquiries(ctx, at, a.workspace, a.Company, hour, most+1)
 	if err != nil || count <= most {
 		return err
 	}
@@ -376,7 +376,7 @@ func (n *Notices) digest(ctx context.Context, job reactors.Job[SendDigest]) erro
 	if err != nil || l.State.Name == "" {
 		return err
 	}
-	count, err := n.Views.EnquiriesWithin(ctx, nil, l.Workspace, job.Args.Company, hour, math.MaxInt64)
+	count, err := n.Views.CountEnquiries(ctx, nil, l.Workspace, job.Args.Company, hour, math.MaxInt64)
 	if err != nil {
 		return err
 	}

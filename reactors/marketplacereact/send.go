@@ -79,7 +79,7 @@ func (n *Notices) notifyOne(ctx context.Context, port enquiry.Port, id uuid.UUID
 	if a.company.Name == "" {
 		err = skip("the company was deleted")
 	} else {
-		note, err = do(ctx, new(readmodels.At).Past(a.position), a) // reads need not be newer than the enquiry
+		note, err = do(ctx, new(readmodels.At).AsKnownAt(a.position), a) // reads need not be newer than the enquiry
 	}
 	note.Port, note.Status, note.At = port, enquiry.Done, n.Commands.Now().UTC().Truncate(time.Microsecond)
 	failed, isFinal := errors.AsType[ended](err)

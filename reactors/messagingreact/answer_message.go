@@ -49,9 +49,9 @@ type Answers struct {
 }
 
 const (
-	answerTries   = 4
-	answerTimeout = 4 * time.Minute // six calls of a model, and its tools
-	answerAtOnce  = 64              // they mostly wait for a model
+	answerTries          = 4
+	answerTimeout        = 4 * time.Minute // six calls of a model, and its tools
+	maxConcurrentAnswers = 64              // they mostly wait for a model
 
 	maxReplies = 20 // maximum replies to a contact in an hour
 	maxHistory = 20
@@ -64,7 +64,7 @@ const (
 
 // Workers returns the workers of answers.
 func (a *Answers) Workers() reactors.Workers {
-	policy := reactors.Policy{Attempts: answerTries, First: 2 * time.Second, Timeout: answerTimeout, AtOnce: answerAtOnce}
+	policy := reactors.Policy{Attempts: answerTries, First: 2 * time.Second, Timeout: answerTimeout, MaxConcurrent: maxConcurrentAnswers}
 	return reactors.Workers{reactors.WorkIf(policy, a.needed, func(ctx context.Context, job reactors.Job[AnswerMessage]) error {
 		held, err := WithLease(ctx, a.Pool, job.Args.Contact, func(ctx context.Context) error {
 			return a.answer(ctx, job.Args, job.Attempt >= answerTries)
@@ -80,7 +80,7 @@ func (a *Answers) Workers() reactors.Workers {
 func (a *Answers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerMessage]) ([]bool, error) {
 	return ofEach(all, func(w reactors.Wanted[AnswerMessage]) int64 { return w.Args.Channel },
 		func(w reactors.Wanted[AnswerMessage]) ([]int64, error) {
-			return a.Views.BotsOf(ctx, new(readmodels.At).Past(asOf), w.Workspace, w.Args.Channel)
+			return a.Views.BotsOf(ctx, new(readmodels.At).AsKnownAt(asOf), w.Workspace, w.Args.Channel)
 		})
 }
 
@@ -137,7 +137,7 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 		return err
 	}
 	if t.silent {
-		return a.finish(ctx, t, answering.Result{Handover: true, Why: "too many replies in an hour"}, 0)
+		return a.finish(ctx, t, answering.Result{Handover: true, Reason: "too many replies in an hour"}, 0)
 	}
 	t.Question.AsOf = asOf
 	// The engine may read a state as old as the question. Otherwise each of its reads would wait for the latest writes of others.
@@ -146,7 +146,7 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 		if !last || ctx.Err() != nil {
 			return err
 		}
-		r = answering.Result{Answer: answering.Fallback(t.State, t.Text), Handover: true, Why: "the model is down"}
+		r = answering.Result{Answer: answering.Fallback(t.State, t.Text), Handover: true, Reason: "the model is down"}
 	}
 	req := answering.By(t.Request, t.Bot)
 	req.Key, req.Operation = t.Answer, "answer-message"
@@ -158,7 +158,7 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	case ok && (refused.Kind == fault.TooMany || refused.Kind == fault.Unavailable) && !last:
 		return err
 	case ok: // the network refuses, or the window is closed: a person must answer
-		r.Handover, r.Why = true, "the answer could not be sent"
+		r.Handover, r.Reason = true, "the answer could not be sent"
 	default:
 		return err
 	}

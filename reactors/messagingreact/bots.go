@@ -87,7 +87,7 @@ const (
 // Workers returns the workers that read and delete sources.
 func (k *Knowledge) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{Attempts: tries, First: 10 * time.Second, Timeout: readTimeout, AtOnce: 2},
+		reactors.Work(reactors.Policy{Attempts: tries, First: 10 * time.Second, Timeout: readTimeout, MaxConcurrent: 2},
 			func(ctx context.Context, job reactors.Job[ReadSource]) error {
 				return reactors.Later(k.Reading.Read(ctx, job.Args.Source, job.Attempt >= tries))
 			}),
@@ -97,7 +97,7 @@ func (k *Knowledge) Workers() reactors.Workers {
 		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[EraseBot]) error {
 			return k.Reading.EraseBot(ctx, job.Args.Bot)
 		}),
-		reactors.Work(reactors.Policy{AtOnce: 1, Timeout: readTimeout}, func(ctx context.Context, _ reactors.Job[SweepVectors]) error {
+		reactors.Work(reactors.Policy{MaxConcurrent: 1, Timeout: readTimeout}, func(ctx context.Context, _ reactors.Job[SweepVectors]) error {
 			return k.Reading.Revise(ctx)
 		}),
 	}

@@ -93,15 +93,15 @@ const (
 	// slot is the interval at which the sweep adds a job for an active campaign. The job ends at once if another one sends the campaign.
 	slot = 15 * time.Second
 
-	// slice is the maximum time for which a job sends. Then other campaigns of the channel may send, and all campaigns if more than AtOnce are
-	// active.
+	// slice is the maximum time for which a job sends. Then other campaigns of the channel may send, and all campaigns if more than
+	// MaxConcurrent are active.
 	slice      = 45 * time.Second
 	sliceAtEnd = 3 * time.Minute // a job that does not end is lost
 )
 
 // Workers returns the workers of campaigns.
 func (d *Dispatcher) Workers() reactors.Workers {
-	policy := reactors.Policy{Timeout: sliceAtEnd, AtOnce: d.AtOnce}
+	policy := reactors.Policy{Timeout: sliceAtEnd, MaxConcurrent: d.MaxConcurrent}
 	return reactors.Workers{
 		reactors.Work(policy, func(ctx context.Context, job reactors.Job[DispatchCampaign]) error {
 			more, err := d.Dispatch(ctx, job.Args.Campaign, slice)
@@ -114,11 +114,11 @@ func (d *Dispatcher) Workers() reactors.Workers {
 			func(ctx context.Context, asOf event.Position, all []reactors.Wanted[TriggerCampaigns]) ([]bool, error) {
 				return ofEach(all, func(w reactors.Wanted[TriggerCampaigns]) uuid.UUID { return w.Workspace },
 					func(w reactors.Wanted[TriggerCampaigns]) ([]int64, error) {
-						return d.Views.Triggers(ctx, new(readmodels.At).Past(asOf), w.Workspace)
+						return d.Views.Triggers(ctx, new(readmodels.At).AsKnownAt(asOf), w.Workspace)
 					})
 			}, d.trigger),
 		reactors.Work(reactors.Policy{}, d.fail),
-		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[AdvanceCampaigns]) error {
+		reactors.Work(reactors.Policy{MaxConcurrent: 1}, func(ctx context.Context, _ reactors.Job[AdvanceCampaigns]) error {
 			return d.RunDue(ctx, d.Commands.Now())
 		}),
 	}

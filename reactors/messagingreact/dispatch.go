@@ -37,12 +37,12 @@ import (
 type Dispatcher struct {
 	*messagingcmd.Campaigns
 
-	Views  *messagingview.Views
-	Queue  reactors.Adder
-	Alone  Alone
-	Values Values
-	AtOnce int     // maximum number of campaigns sent at the same time
-	Rate   float64 // messages per second per channel; 0: unlimited
+	Views         *messagingview.Views
+	Queue         reactors.Adder
+	Alone         Alone
+	Values        Values
+	MaxConcurrent int     // maximum number of campaigns sent at the same time
+	Rate          float64 // messages per second per channel; 0: unlimited
 
 	Doubt time.Duration // time after which a message without a response is sent again; 0: 10 minutes
 	Pause time.Duration // time before a throttled message is retried, if the network does not specify; 0: a second

@@ -18,15 +18,15 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// meddled is a log in which something else happens once before messages are appended.
-type meddled struct {
+// interruptedLog is a log in which something else happens once before messages are appended.
+type interruptedLog struct {
 	eventstore.Store
 
 	before func()
 }
 
 // AppendEach implements [eventstore.Store].
-func (m *meddled) AppendEach(ctx context.Context, all []eventstore.Transaction) []eventstore.Result {
+func (m *interruptedLog) AppendEach(ctx context.Context, all []eventstore.Transaction) []eventstore.Result {
 	before := m.before
 	m.before = func() {}
 	before()
@@ -38,11 +38,11 @@ func (m *meddled) AppendEach(ctx context.Context, all []eventstore.Transaction) 
 func TestACampaignsMessagesAreDecidedAgainAfterAChange(t *testing.T) {
 	t.Parallel()
 	for name, what := range map[string]struct {
-		change func(d *desk, id string) error
+		change func(d *fixture, id string) error
 		sent   int
 		status string
 	}{
-		"a contact opts out": {sent: 2, status: campaign.Completed, change: func(d *desk, _ string) error {
+		"a contact opts out": {sent: 2, status: campaign.Completed, change: func(d *fixture, _ string) error {
 			audience, err := readmodels.Complete(func(at *readmodels.At) ([]messagingview.Person, error) {
 				return d.Views.Audience(d.t.Context(), at, d.req.Workspace, 0, 0, 1)
 			})
@@ -53,11 +53,11 @@ func TestACampaignsMessagesAreDecidedAgainAfterAChange(t *testing.T) {
 				contact.Edit{ID: strconv.FormatInt(audience[0].ID, 10), OptIn: patch.Set(false)})
 			return err
 		}},
-		"the campaign is paused": {status: campaign.Stopped, change: func(d *desk, id string) error {
+		"the campaign is paused": {status: campaign.Stopped, change: func(d *fixture, id string) error {
 			_, err := commands.Handle(d.t.Context(), d.o.Sys.Commands, d.req, campaign.Kind, id, campaign.Advance{Run: 1, Pause: "Stop"})
 			return err
 		}},
-		"the channel is deleted": {status: campaign.StatusFailed, change: func(d *desk, _ string) error {
+		"the channel is deleted": {status: campaign.StatusFailed, change: func(d *fixture, _ string) error {
 			_, err := d.o.Sys.Messages.Channels.Delete(d.t.Context(), d.req, strconv.FormatInt(d.clip.ChannelID, 10))
 			return err
 		}},
@@ -75,7 +75,7 @@ func TestACampaignsMessagesAreDecidedAgainAfterAChange(t *testing.T) {
 			d := open(t, 3)
 			id := d.begin()
 			d.Messages.Channels.Commands = commands.New(
-				&meddled{d.o.Sys.Store, func() { require.NoError(t, what.change(d, id)) }}, d.o.Sys.Vault, time.Now)
+				&interruptedLog{d.o.Sys.Store, func() { require.NoError(t, what.change(d, id)) }}, d.o.Sys.Vault, time.Now)
 			require.Eventually(t, func() bool {
 				d.dispatch(id)
 				return d.stats(id).Status == what.status

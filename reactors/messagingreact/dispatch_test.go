@@ -60,7 +60,7 @@ func (n *counted) Templates(ctx context.Context, a network.Account) ([]network.T
 	return all, err
 }
 
-// says changes the health that the network reports for the channel.
+// says sets the channel health that the network reports.
 func (n *counted) says(h network.Health, failed error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -92,8 +92,8 @@ type idle struct{}
 
 func (idle) Add(context.Context, reactors.Args) error { return nil }
 
-// desk is a test's own dispatcher. Its campaigns are on a channel that the shared system finds locked, so no other process sends them.
-type desk struct {
+// fixture is a test's own dispatcher. Its campaigns are on a channel that the shared system finds locked, so no other process sends them.
+type fixture struct {
 	*messagingreact.Dispatcher
 
 	t    *testing.T
@@ -103,10 +103,10 @@ type desk struct {
 	clip messagingview.Template
 }
 
-func open(t *testing.T, contacts int) *desk {
+func open(t *testing.T, contacts int) *fixture {
 	t.Helper()
 	o := apptest.Share(t)
-	d := &desk{t: t, o: o, net: &counted{sent: map[string]int{}}, req: commands.Request{Workspace: uuid.MustParse(o.Home)}}
+	d := &fixture{t: t, o: o, net: &counted{sent: map[string]int{}}, req: commands.Request{Workspace: uuid.MustParse(o.Home)}}
 	copied := *o.Sys.Campaigns
 	flow, messages, channels := *copied.Campaigns, *copied.Messages, *copied.Messages.Channels
 	d.net.Networks = channels.Networks
@@ -138,7 +138,7 @@ func open(t *testing.T, contacts int) *desk {
 }
 
 // begin starts a campaign that the shared system's own jobs do not send.
-func (d *desk) begin(steps ...campaign.Step) (id string) {
+func (d *fixture) begin(steps ...campaign.Step) (id string) {
 	d.t.Helper()
 	locked, release := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -154,7 +154,7 @@ func (d *desk) begin(steps ...campaign.Step) (id string) {
 }
 
 // start starts a campaign on a channel that is locked: a broadcast, or a drip of steps.
-func (d *desk) start(steps ...campaign.Step) (id string) {
+func (d *fixture) start(steps ...campaign.Step) (id string) {
 	d.t.Helper()
 	plan := campaign.Create{Name: "x", Type: "broadcast", TemplateID: d.clip.ID, Audience: "all"}
 	if len(steps) > 0 {
@@ -167,13 +167,13 @@ func (d *desk) start(steps ...campaign.Step) (id string) {
 	return out.ID
 }
 
-func (d *desk) dispatch(id string) {
+func (d *fixture) dispatch(id string) {
 	d.t.Helper()
 	_, err := d.Dispatch(d.t.Context(), id, time.Minute)
 	require.NoError(d.t, err)
 }
 
-func (d *desk) stats(id string) messagingview.Campaign {
+func (d *fixture) stats(id string) messagingview.Campaign {
 	d.t.Helper()
 	n, err := strconv.ParseInt(id, 10, 64)
 	require.NoError(d.t, err)

@@ -23,7 +23,7 @@ const (
 
 // HookWorkers returns the worker of RegisterWebhooks.
 func HookWorkers(hook func(ctx context.Context) error) reactors.Workers {
-	return reactors.Workers{reactors.Work(reactors.Policy{AtOnce: 1, Timeout: hookTimeout},
+	return reactors.Workers{reactors.Work(reactors.Policy{MaxConcurrent: 1, Timeout: hookTimeout},
 		func(ctx context.Context, _ reactors.Job[RegisterWebhooks]) error {
 			return hook(ctx)
 		})}

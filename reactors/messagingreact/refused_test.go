@@ -16,7 +16,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-func (d *desk) recipients(id, status string) []messagingview.CampaignRecipient {
+func (d *fixture) recipients(id, status string) []messagingview.CampaignRecipient {
 	d.t.Helper()
 	n, err := strconv.ParseInt(id, 10, 64)
 	require.NoError(d.t, err)
@@ -28,7 +28,7 @@ func (d *desk) recipients(id, status string) []messagingview.CampaignRecipient {
 }
 
 // send makes a campaign continue, as a person does.
-func (d *desk) send(id string) {
+func (d *fixture) send(id string) {
 	d.t.Helper()
 	_, err := commands.Handle(d.t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
 	require.NoError(d.t, err)

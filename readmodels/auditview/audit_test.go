@@ -31,7 +31,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-type rig struct {
+type fixture struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
 	store  *postgres.Store
@@ -40,14 +40,14 @@ type rig struct {
 	proofs *auditview.Proofs
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool, store := logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
 	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	tree := &auditview.Tree{Reader: readmodels.NewReader(logtest.Snapshots(t, pool), map[string]int{"audit": auditproj.Tree.Version}, nil)}
-	r := &rig{t: t, pool: pool, store: store, vault: v, proofs: &auditview.Proofs{Tree: tree, DB: pool, Log: whole{store}}}
+	r := &fixture{t: t, pool: pool, store: store, vault: v, proofs: &auditview.Proofs{Tree: tree, DB: pool, Log: whole{store}}}
 	r.signer = &auditproj.Signer{
 		DB: pool, Store: store, Tables: tree, Now: time.Now, Log: log, Ring: &auditproj.Ring{DB: pool, Vault: v, Store: store, Now: time.Now},
 	}
@@ -82,7 +82,7 @@ func (l whole) Back(ctx context.Context, stream string, from int64) iter.Seq2[ev
 }
 
 // add appends an event.
-func (r *rig) add(stream, data string, meta event.Meta) event.Position {
+func (r *fixture) add(stream, data string, meta event.Meta) event.Position {
 	r.t.Helper()
 	text, err := json.Marshal(meta)
 	require.NoError(r.t, err)
@@ -92,7 +92,7 @@ func (r *rig) add(stream, data string, meta event.Meta) event.Position {
 	return done.Position
 }
 
-func (r *rig) many(n int) {
+func (r *fixture) many(n int) {
 	r.t.Helper()
 	events := make([]event.Proposed, n)
 	for i := range events {
@@ -103,7 +103,7 @@ func (r *rig) many(n int) {
 }
 
 // signed builds the projection of the tree and signs a checkpoint.
-func (r *rig) signed() {
+func (r *fixture) signed() {
 	r.t.Helper()
 	require.NoError(r.t, projections.Build{
 		Store: r.store, Config: r.pool.Config().ConnConfig.Copy(), Projection: auditproj.Tree, Log: slog.New(slog.DiscardHandler),
@@ -123,7 +123,7 @@ func hashes(texts [][]byte) []tlog.Hash {
 
 func TestProofsOfEverySizeVerify(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	for _, n := range []int{3, 300, 500} {
 		r.many(n)
 		r.signed()
@@ -175,7 +175,7 @@ func TestProofsOfEverySizeVerify(t *testing.T) {
 
 func TestProofOutsideTheTreeIsRefused(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	_, err := r.proofs.Newest(t.Context())
 	require.ErrorIs(t, err, auditview.ErrNoCheckpoint)
 	_, err = r.proofs.Inclusion(t.Context(), 1, nil)
@@ -225,7 +225,7 @@ func TestProofOutsideTheTreeIsRefused(t *testing.T) {
 
 func TestPersonalValuesAreClearOnlyInTheAskersWorkspace(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	mine, others := uuid.New(), uuid.New()
 	seal := func(subject, value string) string {
 		personal := event.NewPersonal(subject, value)
@@ -272,7 +272,7 @@ func TestPersonalValuesAreClearOnlyInTheAskersWorkspace(t *testing.T) {
 
 func TestNotesThinsCheckpointsAndKeepsTheNewest(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	for i := range 10 {
 		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note, abandoned)
 			values ($1, $1, '', $1, gen_random_uuid(), now(), $1::bigint::text, case when $1 = 3 then 5 end)`, i+1)
@@ -293,7 +293,7 @@ func TestNotesThinsCheckpointsAndKeepsTheNewest(t *testing.T) {
 
 func TestDailyReturnsTheLastCheckpointOfEachDayAndRotations(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	for i, c := range []struct{ at, note string }{
 		{"2026-11-20 22:00+00", "first"}, {"2026-11-20 23:59:59.9+00", "last of the 20th"}, {"2026-11-21 00:00+00", "next"},
 		{"2026-11-21 09:00+00", "log\n9\nroot\n\n— bahi/1 old\n— bahi/1 new\n"},
@@ -321,7 +321,7 @@ func TestDailyReturnsTheLastCheckpointOfEachDayAndRotations(t *testing.T) {
 
 func TestLastOfEqualMetadataKeysNamesTheWorkspace(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	mine, theirs := uuid.New(), uuid.New()
 	for _, meta := range []string{
 		fmt.Sprintf(`{"workspace":%q}`, mine),
@@ -341,7 +341,7 @@ func TestLastOfEqualMetadataKeysNamesTheWorkspace(t *testing.T) {
 // A statement must not read the rows and events of other accounts.
 func TestEventsOfAStatementAreFoundByIndexes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newFixture(t)
 	require.NoError(t, projections.Build{
 		Store: r.store, Config: r.pool.Config().ConnConfig.Copy(), Projection: ledgerproj.Books, Log: slog.New(slog.DiscardHandler),
 	}.Run(t.Context()))

@@ -24,8 +24,8 @@ type Restatement struct {
 	Closing    unit.Date      `json:"closing"               doc:"Last day of the month"`
 	FiscalYear string         `json:"fiscal_year,omitempty" doc:"Fiscal year that ends on this day, such as FY 2026-27"`
 	Unit       string         `json:"unit"                  enum:"cash,fine" doc:"Unit: cash in rupees, or fine in grams of fine metal"`
-	From       *unit.Sum      `json:"from"                  nullable:"true" doc:"Balance as known before the first change; null: the account did not exist"`
-	To         *unit.Sum      `json:"to"                    nullable:"true" doc:"Balance as known after the last change; null: the account is deleted"`
+	From       *unit.Sum      `json:"from"                  nullable:"true" doc:"Balance before the first change, in rupees or grams as in unit; null: the account did not exist"`
+	To         *unit.Sum      `json:"to"                    nullable:"true" doc:"Balance after the last change, in rupees or grams as in unit; null: the account is deleted"`
 	Changes    int            `json:"changes"               doc:"Number of changes in the trail that altered the balance. Changes outside the trail are part of from and to"`
 	First      event.Position `json:"first_position"        doc:"Position of the first of these changes"`
 	Last       event.Position `json:"last_position" doc:"Position of the last of these changes"`
@@ -108,8 +108,8 @@ func fiscalYear(day unit.Date) string {
 	return fmt.Sprintf("FY %d-%02d", y-1, y%100)
 }
 
-// closingsAtOnce is the number of closings in one query.
-const closingsAtOnce = 500
+// closingsBatch is the number of closings in one query.
+const closingsBatch = 500
 
 // Each calls take for each restatement, by account and day. It omits closing balances that have returned to their first value.
 func (r *Restated) Each(ctx context.Context, at *readmodels.At, views *ledgerview.Views, take func(Restatement) error) error {
@@ -120,7 +120,7 @@ func (r *Restated) Each(ctx context.Context, at *readmodels.At, views *ledgervie
 	for len(keys) > 0 {
 		workspace := r.moved[keys[0]].workspace
 		n := 1
-		for n < len(keys) && n < closingsAtOnce && r.moved[keys[n]].workspace == workspace {
+		for n < len(keys) && n < closingsBatch && r.moved[keys[n]].workspace == workspace {
 			n++
 		}
 		asked := make([]ledgerview.Closing, 0, 2*n)

@@ -87,7 +87,8 @@ func eventsOf(streams string) string {
 // selects the streams of the events. It returns [ErrNotAsHashed] if the events differ from the checkpoint.
 func (p *Proofs) entryEvents(ctx context.Context, name string, c tlog.Checkpoint, entry *tlog.StatementEntry, sql string, of any) (
 	[]event.Stored, error) {
-	events, err := readmodels.Rows(ctx, p.Tree.Reader.From(new(readmodels.At).Past(c.Position), "books"), pgx.RowToStructByPos[event.Stored],
+	at := new(readmodels.At).AsKnownAt(c.Position)
+	events, err := readmodels.Rows(ctx, p.Tree.Reader.From(at, "books"), pgx.RowToStructByPos[event.Stored],
 		eventsOf(sql), int64(c.Position), of)
 	if err != nil {
 		return nil, err

@@ -168,7 +168,7 @@ func (v *Trails) Walk(f TrailFilter, after, upTo event.Position) *Walk {
 
 // Next returns the next changes, oldest first. It may return none although more follow. More is false at the end.
 func (w *Walk) Next(ctx context.Context, at *readmodels.At) (changes []Change, more bool, err error) {
-	at = at.Past(w.upTo)
+	at = at.AsKnownAt(w.upTo)
 	if len(w.pending) == 0 && w.at < w.upTo {
 		if w.pending, w.ahead, err = w.trails.events(ctx, at, w.filter, w.at, w.upTo); err != nil {
 			return nil, false, err
@@ -290,7 +290,7 @@ var (
 	placesOfStream = `(select l.position from log.event l where l.stream = @place and l.position > @after and l.position <= @upto
 		order by l.revision limit 500)`
 	placesOfRow  = `(select v.from_position from books.row_version v where v.row_id = @place and ` + between(`v.from_position`)
-	placesOfRows = `(select p.position from books.balance_history p where p.account_id = @place and p.nth = 0 and ` + between(`p.position`)
+	placesOfRows = `(select p.position from books.balance_history p where p.account_id = @place and p.ordinal = 0 and ` + between(`p.position`)
 
 	placesOfAccount = `(select n.from_position from books.account_name n where n.account_id = @place and ` + between(`n.from_position`) + `
 		union all (select a.deleted_position from books.account a where a.id = @place and ` + between(`a.deleted_position`)

@@ -24,7 +24,7 @@ func (t *Tree) ReadTiles(ctx context.Context, ids []tlog.TileID) (tiles [][]byte
 	for i, id := range ids {
 		levels[i], indexes[i] = int64(id.Level), int64(id.Index)
 	}
-	return readmodels.Rows(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), pgx.RowTo[[]byte], `
+	return readmodels.Rows(ctx, t.Reader.From(new(readmodels.At).AsKnownAt(0), "audit"), pgx.RowTo[[]byte], `
 		select coalesce(t.hashes, '') from unnest($1::bigint[], $2::bigint[]) with ordinality asked (level, index, nth)
 		left join audit.tile t on t.level = asked.level and t.index = asked.index order by nth`, levels, indexes)
 }
@@ -42,7 +42,8 @@ func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 // It reads both in one snapshot.
 func (t *Tree) Entries(ctx context.Context, after event.Position) (size uint64, entries map[string]tlog.Compact, err error) {
 	entries = map[string]tlog.Compact{}
-	_, err = readmodels.Rows(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), func(row pgx.CollectableRow) (none struct{}, err error) {
+	at := new(readmodels.At).AsKnownAt(0)
+	_, err = readmodels.Rows(ctx, t.Reader.From(at, "audit"), func(row pgx.CollectableRow) (none struct{}, err error) {
 		var total int64
 		var name *string
 		var leaves *int64
@@ -121,5 +122,5 @@ func (t *Tree) At(ctx context.Context, at event.Position) (tlog.Tree, error) {
 }
 
 func (t *Tree) number(ctx context.Context, sql string, args ...any) (int64, error) {
-	return readmodels.Row(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), nil, pgx.RowTo[int64], sql, args...)
+	return readmodels.Row(ctx, t.Reader.From(new(readmodels.At).AsKnownAt(0), "audit"), nil, pgx.RowTo[int64], sql, args...)
 }

@@ -124,14 +124,14 @@ var then = sources{
 	revision: calledThen(`revision`),
 	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine, p.account_loss as loss
 		from books.balance_history p
-		where p.account_id = a.id and p.position <= @known order by p.position desc, p.nth desc limit 1`,
+		where p.account_id = a.id and p.position <= @known order by p.position desc, p.ordinal desc limit 1`,
 	current: `v.from_position <= @known and v.to_position > @known`,
 	nodes: func(level int, condition string) string {
 		return fmt.Sprintf(`select t.node, q.row_count, q.cash, q.fine, q.loss from books.total t cross join lateral (
 				select %[1]s_rows as row_count, %[1]s_cash as cash, %[1]s_fine as fine, %[1]s_loss as loss
 				from books.balance_history q
 				where q.account_id = a.id and q.%[1]s = t.node and q.position <= @known
-				order by q.position desc, q.nth desc limit 1) q
+				order by q.position desc, q.ordinal desc limit 1) q
 			where t.account_id = a.id and t.level = %[2]d and %[3]s`, map[int]string{1: "period", 2: "day"}[level], level, condition)
 	},
 }
@@ -190,7 +190,7 @@ func (a As) reading(at *readmodels.At) *readmodels.At {
 	if a.KnownAt == nil {
 		return at
 	}
-	return at.Past(*a.KnownAt)
+	return at.AsKnownAt(*a.KnownAt)
 }
 
 // Accounts returns the workspace's accounts of a ledger with their balances. kind selects one type; nil: all.

@@ -43,8 +43,8 @@ func (noKeys) HMAC(context.Context, string, ...[]byte) ([]byte, error) {
 func (noKeys) Seal(context.Context, []*event.Sealed) error         { return nil }
 func (noKeys) OpenPersonal(context.Context, []*event.Sealed) error { return nil }
 
-// office is the write side and the read side of the books, on a log of its own.
-type office struct {
+// fixture is the write side and the read side of the books, on a log of its own.
+type fixture struct {
 	ctx   context.Context
 	store *postgres.Store
 	pool  *pgxpool.Pool
@@ -55,7 +55,7 @@ type office struct {
 
 var today = unit.DateOf(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
 
-func open(t *testing.T) *office {
+func open(t *testing.T) *fixture {
 	t.Helper()
 	pool, store := logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
@@ -65,7 +65,7 @@ func open(t *testing.T) *office {
 	reader := readmodels.NewReader(logtest.Snapshots(t, pool), map[string]int{"books": ledgerproj.Books.Version}, runner.Follow)
 	reader.Wait = 30 * time.Second
 	v := &ledgerview.Views{Reader: reader}
-	o := &office{
+	o := &fixture{
 		ctx: ctx, store: store, pool: pool, views: v, log: log,
 		books: &ledgercmd.Books{Commands: h, Reads: v, Today: func() unit.Date { return today }, Log: log},
 	}

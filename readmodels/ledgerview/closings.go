@@ -43,6 +43,6 @@ func (v *Views) Closings(ctx context.Context, at *readmodels.At, workspace uuid.
 		accounts, days, known = append(accounts, c.Account), append(days, int64(c.Day)), append(known, int64(c.KnownAt))
 		last = max(last, c.KnownAt)
 	}
-	return readmodels.Rows(ctx, v.Reader.From(at.Past(last), "books"), pgx.RowToStructByPos[Closed], closingsSQL, workspace, accounts,
+	return readmodels.Rows(ctx, v.Reader.From(at.AsKnownAt(last), "books"), pgx.RowToStructByPos[Closed], closingsSQL, workspace, accounts,
 		days, known)
 }

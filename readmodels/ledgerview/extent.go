@@ -29,7 +29,7 @@ func (v *Views) Extent(ctx context.Context, at *readmodels.At, of AccountKey, se
 		days += ` and v.date <= ` + day0 + ` + least(@high::bigint, 400000)::int`
 	}
 	sql, args := `
-		select coalesce(max(d.row_id), 0), `+movedColumns+`,
+		select coalesce(max(d.row_id), 0), `+turnoverColumns+`,
 			coalesce(min(d.cash - d.in_cash), 0)::text, coalesce(min(d.fine - d.in_fine), 0)::text,
 			coalesce(max(d.cash + d.out_cash), 0)::text, coalesce(max(d.fine + d.out_fine), 0)::text
 		from (

@@ -62,7 +62,7 @@ func (v *Views) Khatas(ctx context.Context, at *readmodels.At, workspace uuid.UU
 	[]ListedUpload, int64, error) {
 	waiting := ``
 	if f.Waiting != "" {
-		waiting = ` and waits`
+		waiting = ` and unsubmitted`
 	}
 	return readmodels.List[ListedUpload]{
 		As: toKhata, SQL: khatasSQL + waiting, Order: `id desc`,

@@ -143,6 +143,6 @@ func (v *Views) WaitingKhatas(ctx context.Context, workspace uuid.UUID) ([]khata
 	return readmodels.Complete(func(at *readmodels.At) ([]khata.Waiting, error) {
 		return readmodels.Rows(ctx, v.Reader.From(at, "khatas"), pgx.RowToStructByPos[khata.Waiting], `
 			select k.id, k.blob, k.status = 'done', k.created_at from khatas.khata k
-			where k.workspace_id = $1 and k.waits and not k.removed order by k.id`, workspace)
+			where k.workspace_id = $1 and k.unsubmitted and not k.removed order by k.id`, workspace)
 	})
 }

@@ -220,7 +220,7 @@ func (v *Views) SidesBefore(ctx context.Context, at *readmodels.At, of AccountKe
 			from books.total t cross join lateral (
 				select p.period_cash as cash, p.period_fine as fine, p.period_in_cash as in_cash, p.period_in_fine as in_fine
 				from books.balance_history p where p.account_id = a.id and p.period = t.node and p.position <= @known
-				order by p.position desc, p.nth desc limit 1) p
+				order by p.position desc, p.ordinal desc limit 1) p
 			where t.account_id = a.id and t.level = 1 and t.node < @day::bigint >> 6
 			union all
 			select v.in_cash, v.in_fine, v.out_cash, v.out_fine from books.row_version v
@@ -229,7 +229,8 @@ func (v *Views) SidesBefore(ctx context.Context, at *readmodels.At, of AccountKe
 		) s on true
 		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+then.account+` group by a.id`,
 		pgx.NamedArgs{"known": int64(known), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "day": int64(day)}
-	return readmodels.Row(ctx, v.Reader.From(at.Past(known), "books"), of.Ledger.NoAccount, func(row pgx.CollectableRow) (s Sides, err error) {
+	at = at.AsKnownAt(known)
+	return readmodels.Row(ctx, v.Reader.From(at, "books"), of.Ledger.NoAccount, func(row pgx.CollectableRow) (s Sides, err error) {
 		err = row.Scan(&s.In.Cash, &s.In.Fine, &s.Out.Cash, &s.Out.Fine)
 		return s, err
 	}, sql, args)

@@ -37,8 +37,8 @@ func (m Turnover) Plus(o Turnover) Turnover {
 
 func add(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
 
-// movedColumns is the SQL of sums that [Turnover] scans.
-const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash), 0)::text, coalesce(sum(d.in_fine), 0)::text, ` +
+// turnoverColumns is the SQL of sums that [Turnover] scans.
+const turnoverColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash), 0)::text, coalesce(sum(d.in_fine), 0)::text, ` +
 	`coalesce(sum(d.out_fine), 0)::text`
 
 // Summary has the sums of a workspace's ledgers, and the newest rows of a day.
@@ -123,7 +123,7 @@ func (a As) summary(workspace uuid.UUID, day unit.Date) (string, pgx.NamedArgs) 
 		select a.ledger, count(*),
 			coalesce(sum(b.cash) filter (where b.cash > 0), 0)::text, coalesce(-sum(b.cash) filter (where b.cash < 0), 0)::text,
 			coalesce(sum(b.fine) filter (where b.fine > 0), 0)::text, coalesce(-sum(b.fine) filter (where b.fine < 0), 0)::text,
-			coalesce(sum(d.row_count), 0)::bigint, ` + movedColumns + `
+			coalesce(sum(d.row_count), 0)::bigint, ` + turnoverColumns + `
 		from books.account a left join lateral (` + a.amounts(values) + `) b on true left join lateral (
 			select count(*) as row_count, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as ` +
 		`out_fine

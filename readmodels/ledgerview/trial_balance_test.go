@@ -267,8 +267,8 @@ func (b *randomBooks) remember(position event.Position) {
 	b.states = append(b.states, s)
 }
 
-// byHand is a trial balance in a comparable form.
-type byHand struct {
+// expectedTrial is a trial balance in a comparable form.
+type expectedTrial struct {
 	of             map[int64]map[string]int64
 	unpaired, loss map[string]int64
 	rows           []int64 // the unpaired ones, by date and id
@@ -287,8 +287,8 @@ func (s trialState) of(r book.Row) string {
 }
 
 // sum adds up the books by hand.
-func (s trialState) sum(asOf unit.Date) byHand {
-	h := byHand{map[int64]map[string]int64{}, map[string]int64{}, map[string]int64{}, nil}
+func (s trialState) sum(asOf unit.Date) expectedTrial {
+	h := expectedTrial{map[int64]map[string]int64{}, map[string]int64{}, map[string]int64{}, nil}
 	for id, a := range s.accounts {
 		if a.open {
 			h.of[id] = map[string]int64{}
@@ -329,7 +329,7 @@ func (s trialState) sum(asOf unit.Date) byHand {
 }
 
 // shownByHand returns a trial balance in the same form.
-func shownByHand(b ledgerview.TrialBalance) byHand {
+func shownByHand(b ledgerview.TrialBalance) expectedTrial {
 	flat := func(t ledgerview.Trial) map[string]int64 {
 		m := map[string]int64{money: int64(unit.MoneyOf(t.Cash.Decimal))}
 		for name, fine := range t.Fine {
@@ -337,7 +337,7 @@ func shownByHand(b ledgerview.TrialBalance) byHand {
 		}
 		return m
 	}
-	h := byHand{map[int64]map[string]int64{}, flat(b.Unpaired), flat(b.Loss), nil}
+	h := expectedTrial{map[int64]map[string]int64{}, flat(b.Unpaired), flat(b.Loss), nil}
 	for i, a := range b.Accounts {
 		h.of[a.ID] = flat(b.Of[i])
 	}
@@ -345,7 +345,7 @@ func shownByHand(b ledgerview.TrialBalance) byHand {
 }
 
 // plain drops what is zero.
-func (h byHand) plain() byHand {
+func (h expectedTrial) plain() expectedTrial {
 	drop := func(m map[string]int64) { maps.DeleteFunc(m, func(_ string, n int64) bool { return n == 0 }) }
 	drop(h.unpaired)
 	drop(h.loss)
@@ -356,7 +356,7 @@ func (h byHand) plain() byHand {
 }
 
 // total returns the sum of all lines.
-func (h byHand) total() map[string]int64 {
+func (h expectedTrial) total() map[string]int64 {
 	sum := map[string]int64{}
 	for _, m := range h.of {
 		for name, n := range m {
@@ -429,7 +429,7 @@ func TestTheTrialBalanceOfRandomBooksComesToZero(t *testing.T) {
 }
 
 // unpaired returns the unpaired rows of all pages.
-func (o *office) unpaired(workspace uuid.UUID, as ledgerview.As) (ids []int64, err error) {
+func (o *fixture) unpaired(workspace uuid.UUID, as ledgerview.As) (ids []int64, err error) {
 	for number := 1; ; number++ {
 		rows, total, err := o.views.Unpaired(o.ctx, nil, workspace, readmodels.Page{Number: number, Size: 5}, as)
 		for _, r := range rows {

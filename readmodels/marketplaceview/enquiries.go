@@ -137,12 +137,12 @@ func (v *Views) EnquiryHistory(ctx context.Context, at *readmodels.At, workspace
 	return readmodels.Rows(ctx, v.Reader.From(at, "enquiries"), pgx.RowToStructByPos[Move], `
 		select m.moved_from, m.moved_to, m.at, m.actor, nullif(m.reason, '')
 		from enquiries.status_change m join enquiries.enquiry r on r.id = m.enquiry_id
-		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
+		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.ordinal`, id, workspace)
 }
 
-// EnquiriesWithin counts the enquiries to a workspace's company in the hour after a time, without spam, up to most. The comparison of the
+// CountEnquiries counts the enquiries to a workspace's company in the hour after a time, without spam, up to most. The comparison of the
 // workspace prevents the use of its index: a plan for a small table would read all enquiries to the workspace.
-func (v *Views) EnquiriesWithin(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, hour time.Time, most int64) (int64,
+func (v *Views) CountEnquiries(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, hour time.Time, most int64) (int64,
 	error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "enquiries"), nil, pgx.RowTo[int64], `
 		select count(*) from (
@@ -167,7 +167,7 @@ type Notice struct {
 // channels.
 func (v *Views) Notices(ctx context.Context, at *readmodels.At, port string, skip, limit int) (rows []Notice, total int64, err error) {
 	return readmodels.List[Notice]{As: pgx.RowToStructByPos[Notice], Order: `at desc, enquiry_id desc, id desc`, SQL: `
-		select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status),
+		select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.text, coalesce(e.notifications->n.port->>'status', n.status),
 			e.notifications->n.port->>'error'
 		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = @port
 		union all

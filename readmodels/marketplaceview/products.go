@@ -115,8 +115,9 @@ func (v *Views) Products(ctx context.Context, at *readmodels.At, page readmodels
 	args["before"], args["limit"], args["skip"] = (start.Bucket+1)<<bucketBits, page.Size, skip-start.Before
 	rows, err = readmodels.Rows(ctx, v.Reader.From(at, "products"), productOf,
 		`select `+productColumns+` from products.product r where `+where+
-			` and r.nth <= (select r.nth from products.product r where `+where+` and r.nth < @before order by r.nth desc limit 1 offset @skip)
-		order by r.nth desc limit @limit`, args)
+			` and r.ordinal <= (select r.ordinal from products.product r where `+where+` and r.ordinal < @before
+				order by r.ordinal desc limit 1 offset @skip)
+		order by r.ordinal desc limit @limit`, args)
 	return rows, start.Total, err
 }
 
@@ -130,7 +131,7 @@ func (v *Views) findProducts(ctx context.Context, at *readmodels.At, page readmo
 	ids, total, err := readmodels.Find(ctx, products, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
 		return id, row.Scan(&id, nil, nil, nil)
 	}, readmodels.Search{
-		Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: where, Order: "nth desc", Asked: words, Args: args,
+		Projection: "products", Table: "product", Columns: "r.id, r.ordinal", Where: where, Order: "ordinal desc", Asked: words, Args: args,
 	})
 	if err != nil || len(ids) == 0 {
 		return nil, total, err
@@ -192,5 +193,5 @@ func (v *Views) EachOffer(ctx context.Context, at *readmodels.At, of uuid.UUID, 
 		return o, err
 	}, take, `select r.id::text, r.name, r.description, r.price_currency, r.images[1], r.availability, r.sku,
 		r.price_amount::text, array_to_string(r.images[2:11], E'\n')
-		from products.product r where r.company_id = $1 and r.is_active order by r.nth`, of)
+		from products.product r where r.company_id = $1 and r.is_active order by r.ordinal`, of)
 }

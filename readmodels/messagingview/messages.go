@@ -114,7 +114,7 @@ func (v *Views) messagesNamed(ctx context.Context, at *readmodels.At, workspace 
 
 // MessagesAtHand is [Views.MessagesNamed] without waiting for recent writes.
 func (v *Views) MessagesAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
-	return v.messagesNamed(ctx, new(readmodels.At).Past(0), workspace, channel, ids)
+	return v.messagesNamed(ctx, new(readmodels.At).AsKnownAt(0), workspace, channel, ids)
 }
 
 func first[T any](rows []T, err error) (one T, _ error) {

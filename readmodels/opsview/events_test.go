@@ -19,30 +19,30 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// diary is a log and its events.
-type diary struct {
+// eventLog is a log and its events.
+type eventLog struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
 	store  *postgres.Store
 	events []opsview.Event // by position, from 1
 }
 
-func startDiary(t *testing.T) *diary {
+func startEventLog(t *testing.T) *eventLog {
 	t.Helper()
 	pool, store := logtest.Open(t)
-	return &diary{t: t, pool: pool, store: store}
+	return &eventLog{t: t, pool: pool, store: store}
 }
 
 var workspaces = [2]uuid.UUID{uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111"),
 	uuid.MustParse("bbbbbbbb-1111-4111-8111-111111111111")}
 
 // write appends an event and returns its position.
-func (d *diary) write(stream, kind, actor string) event.Position {
+func (d *eventLog) write(stream, kind, actor string) event.Position {
 	d.t.Helper()
 	return d.writeIn(workspaces[0], stream, kind, actor)
 }
 
-func (d *diary) writeIn(workspace uuid.UUID, stream, kind, actor string) event.Position {
+func (d *eventLog) writeIn(workspace uuid.UUID, stream, kind, actor string) event.Position {
 	d.t.Helper()
 	meta := fmt.Sprintf(`{"schema":1,"workspace":%q,"actor":%q,"occurred_at":"2025-03-01T00:00:00Z"}`, workspace, actor)
 	done, err := d.store.Append(d.t.Context(),
@@ -62,7 +62,7 @@ func positions(events []opsview.Event) (all []event.Position) {
 
 func TestContinuedSearchFindsEveryEventOnce(t *testing.T) {
 	t.Parallel()
-	d := startDiary(t)
+	d := startEventLog(t)
 	streams, kinds, actors := []string{"bank-1", "bank-2", "bankrow-1", "user-a"}, []string{"Opened", "Renamed", "Closed"},
 		[]string{"user:a", "user:b"}
 	for i := range 120 {
@@ -127,7 +127,7 @@ func TestContinuedSearchFindsEveryEventOnce(t *testing.T) {
 
 func TestSearchIsLimitedAndReportsHowFarItCame(t *testing.T) {
 	t.Parallel()
-	d := startDiary(t)
+	d := startEventLog(t)
 	d.write("bank-1", "Rare", "user:a")
 	for range 49 {
 		d.write("bank-2", "Common", "user:a")
@@ -149,7 +149,7 @@ func TestSearchIsLimitedAndReportsHowFarItCame(t *testing.T) {
 
 func TestEventHasItsNeighbours(t *testing.T) {
 	t.Parallel()
-	d := startDiary(t)
+	d := startEventLog(t)
 	v := &opsview.Events{DB: d.pool}
 	head, recorded, err := v.Head(t.Context())
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestEventHasItsNeighbours(t *testing.T) {
 
 func TestEventWithForeignMetadataIsShown(t *testing.T) {
 	t.Parallel()
-	d := startDiary(t)
+	d := startEventLog(t)
 	_, err := d.store.Append(t.Context(),
 		eventstore.To("orders-1", eventstore.NoStream,
 			event.Proposed{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`[]`), Meta: []byte(`["theirs"]`)}))

@@ -65,7 +65,7 @@ type Engine struct {
 	Zone      *time.Location
 	Coverage  float64 // minimum coverage of a passage that is quoted as the reply
 
-	Patience time.Duration // timeout of a webhook: CallWithin
+	Patience time.Duration // timeout of a webhook: CallTimeout
 }
 
 // Line is an earlier message of the conversation.
@@ -108,7 +108,7 @@ type ToolResult struct {
 type Result struct {
 	Answer   string
 	Handover bool
-	Why      string // reason of the hand-over
+	Reason   string // reason of the hand-over
 	Passages []Passage
 	Calls    []ToolResult
 	Tokens   int64
@@ -150,7 +150,7 @@ func (e *Engine) quote(ctx context.Context, q Question, r Result) (Result, error
 		return r, err
 	}
 	if quoted.Text == "" {
-		r.Handover, r.Why, r.Answer = true, "no passage covers the question", Fallback(q.State, q.Text)
+		r.Handover, r.Reason, r.Answer = true, "no passage covers the question", Fallback(q.State, q.Text)
 		return r, nil
 	}
 	var sources []string
@@ -315,11 +315,11 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 			messages = append(messages, llm.Message{Role: llm.ToolSays, CallID: call.ID, Text: marked(mark, result)})
 		}
 	}
-	r.Passages, r.Calls, r.Handover, r.Why = t.found, t.calls, t.handover, t.why
+	r.Passages, r.Calls, r.Handover, r.Reason = t.found, t.calls, t.handover, t.why
 	if r.Answer == "" {
 		r.Answer = Fallback(t.State, t.Text)
 		if !r.Handover {
-			r.Handover, r.Why = true, "the model returned no text"
+			r.Handover, r.Reason = true, "the model returned no text"
 		}
 	}
 	return r, nil
@@ -371,8 +371,8 @@ func By(req commands.Request, of int64) commands.Request {
 
 // Finish records a reply.
 func (e *Engine) Finish(ctx context.Context, q Question, r Result, given botanswer.Given) error {
-	given.Bot, given.Contact, given.Tokens, given.Calls, given.Over, given.Why = q.Bot, q.Contact, r.Tokens, int64(len(r.Calls)),
-		r.Handover, r.Why
+	given.Bot, given.Contact, given.Tokens, given.Calls, given.Over, given.Reason = q.Bot, q.Contact, r.Tokens, int64(len(r.Calls)),
+		r.Handover, r.Reason
 	_, err := commands.Handle(ctx, e.Commands, By(q.Request, q.Bot), botanswer.Kind, q.Answer, botanswer.Note{Event: given})
 	return err
 }

@@ -28,8 +28,8 @@ import (
 
 // The limits of a webhook call (CONTRACT.md 8.11, B6).
 const (
-	CallWithin = 15 * time.Second
-	maxResult  = 8 << 10 // bytes
+	CallTimeout = 15 * time.Second
+	maxResult   = 8 << 10 // bytes
 )
 
 const unknownOutcome = "it is not known whether an earlier attempt of this call had its effect; do not assume either, and do not repeat it"

@@ -26,7 +26,7 @@ func sends(t *testing.T, patience time.Duration, client *http.Client, address st
 func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 	t.Parallel()
 	const patience = 2 * time.Second // enough for a busy machine to reach the server
-	require.Equal(t, 15*time.Second, CallWithin)
+	require.Equal(t, 15*time.Second, CallTimeout)
 	var asked atomic.Int32
 	serve := func(do http.HandlerFunc) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.URL
 	}
-	status, said, failure := sends(t, CallWithin, http.DefaultClient, serve(func(w http.ResponseWriter, _ *http.Request) {
+	status, said, failure := sends(t, CallTimeout, http.DefaultClient, serve(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = io.WriteString(w, strings.Repeat("ગ", 9000)+"\xff")
 	}))
@@ -54,7 +54,7 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	require.Equal(t, "the call timed out", failure, "an answer that trickles is none")
-	_, _, failure = sends(t, CallWithin, http.DefaultClient, serve(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	_, _, failure = sends(t, CallTimeout, http.DefaultClient, serve(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	require.Equal(t, "the endpoint did not respond", failure)
 	require.Equal(t, int32(4), asked.Load(), "nothing is called twice that was reached")
 
@@ -65,7 +65,7 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 		dials++
 		return nil, &net.OpError{Op: "dial", Err: io.ErrUnexpectedEOF}
 	}}}
-	_, _, failure = sends(t, CallWithin, nobody, "http://"+listener.Addr().String())
+	_, _, failure = sends(t, CallTimeout, nobody, "http://"+listener.Addr().String())
 	require.Equal(t, "the endpoint cannot be reached", failure)
 	require.Equal(t, 2, dials, "once more where no connection was made")
 	require.NoError(t, listener.Close())
@@ -85,7 +85,7 @@ func TestACallIsMadeOnceAlsoAfterAnotherOne(t *testing.T) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.URL, nil)
 		require.NoError(t, err)
 		req.Header.Set("Idempotency-Key", "call_1")
-		_, _, failure := (&talk{Engine: &Engine{Client: s.Client(), Patience: CallWithin}}).send(t.Context(), req, nil)
+		_, _, failure := (&talk{Engine: &Engine{Client: s.Client(), Patience: CallTimeout}}).send(t.Context(), req, nil)
 		require.Equal(t, want, failure)
 	}
 	require.Equal(t, int32(2), asked.Load())

@@ -227,8 +227,8 @@ func (r *Indexer) EraseBot(ctx context.Context, id string) error {
 
 // Revise indexes the sources again that have vectors of another model than the current one.
 func (r *Indexer) Revise(ctx context.Context) error {
-	const atOnce = 100
-	ids, err := r.Store.Outdated(ctx, atOnce)
+	const batch = 100
+	ids, err := r.Store.Outdated(ctx, batch)
 	if err != nil {
 		return err
 	}

@@ -60,32 +60,32 @@ const maxNumbers = 16000
 // and returns NaN for zero vectors.
 func (s *Store) ordered(ctx context.Context, bot int64, vector []float32) ([]Passage, error) {
 	rows, _ := s.Pool.Query(ctx, strings.ReplaceAll(`
-		select source_id, nth from knowledge.chunk where bot_id = $1 and model = $2
+		select source_id, ordinal from knowledge.chunk where bot_id = $1 and model = $2
 		order by case when cardinality(embedding) = cardinality($3::real[])
 			and (embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector) <> 'NaN'
-			then embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector else 2 end, source_id, nth
+			then embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector else 2 end, source_id, ordinal
 		limit $4`, "SCHEMA", s.pgvector), bot, s.Model.Embeds(), vector, maxNear) // CollectRows returns the error
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Passage, err error) {
-		return p, row.Scan(&p.Source, &p.Nth)
+		return p, row.Scan(&p.Source, &p.Ordinal)
 	})
 }
 
 // scan compares vectors in this process.
 func (s *Store) scan(ctx context.Context, bot int64, vector []float32) (nearest []Passage, err error) {
-	rows, err := s.Pool.Query(ctx, `select source_id, nth, embedding from knowledge.chunk where bot_id = $1 and model = $2`, bot,
+	rows, err := s.Pool.Query(ctx, `select source_id, ordinal, embedding from knowledge.chunk where bot_id = $1 and model = $2`, bot,
 		s.Model.Embeds())
 	if err != nil {
 		return nil, err
 	}
 	var p Passage
 	var other []float32
-	_, err = pgx.ForEachRow(rows, []any{&p.Source, &p.Nth, &other}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&p.Source, &p.Ordinal, &other}, func() error {
 		p.Score = cosine(vector, other)
 		nearest = append(nearest, p)
 		return nil
 	})
 	slices.SortFunc(nearest, func(a, b Passage) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Nth, b.Nth))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 	nearest = nearest[:min(len(nearest), maxNear)]
 	for i := range nearest {

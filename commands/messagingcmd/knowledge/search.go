@@ -17,7 +17,7 @@ import (
 // Passage is a found chunk.
 type Passage struct {
 	Source   int64
-	Nth      int32
+	Ordinal  int32
 	Text     string
 	Score    float64 // result of the reciprocal rank fusion; higher is better
 	Coverage float64 // share of the question's words in it, weighted by rarity, 0 to 1
@@ -82,7 +82,7 @@ func (s *Store) Search(ctx context.Context, bot int64, question string, most int
 	}
 	score := map[[2]int64]*Passage{}
 	add := func(p Passage, rank int) {
-		key := [2]int64{p.Source, int64(p.Nth)}
+		key := [2]int64{p.Source, int64(p.Ordinal)}
 		if score[key] == nil {
 			score[key] = &p
 		}
@@ -106,7 +106,7 @@ func (s *Store) Search(ctx context.Context, bot int64, question string, most int
 	}
 	slices.SortFunc(all, func(a, b Passage) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Coverage, a.Coverage), cmp.Compare(a.Source, b.Source),
-			cmp.Compare(a.Nth, b.Nth))
+			cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 	all = all[:min(len(all), most)]
 	return all, s.read(ctx, all)
@@ -261,18 +261,18 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	// Reading the index takes most of the time, so the steps end when there are enough chunks. With bot_id + 0, Postgres does not
 	// use the index of bots. The best matching form of a word counts.
 	rows, _ := s.Pool.Query(ctx, `
-		select c.source_id, c.nth, '', 0::float8, sum(w.weight * w.fit order by w.n) / $3 as coverage from (
-			select distinct source_id, nth from (
-				select c.source_id, c.nth from unnest($2::text[]::tsquery[]) query cross join lateral (
-					select source_id, nth from knowledge.chunk where bot_id + 0 = $1 and words @@ query limit $4
+		select c.source_id, c.ordinal, '', 0::float8, sum(w.weight * w.fit order by w.n) / $3 as coverage from (
+			select distinct source_id, ordinal from (
+				select c.source_id, c.ordinal from unnest($2::text[]::tsquery[]) query cross join lateral (
+					select source_id, ordinal from knowledge.chunk where bot_id + 0 = $1 and words @@ query limit $4
 				) c limit $4
 			) c
-		) found join knowledge.chunk c using (source_id, nth) cross join lateral (
+		) found join knowledge.chunk c using (source_id, ordinal) cross join lateral (
 			select m.n, m.weight, max(m.fit) as fit, sum(cardinality(l.positions)) as times
 			from unnest(c.words) l join unnest($5::text[], $6::int[], $7::float8[], $8::float8[]) m (lexeme, n, fit, weight) using (lexeme)
 			group by m.n, m.weight
 		) w
-		group by c.source_id, c.nth order by coverage desc, sum(w.times) desc, c.source_id, c.nth`,
+		group by c.source_id, c.ordinal order by coverage desc, sum(w.times) desc, c.source_id, c.ordinal`,
 		bot, ladder(bot, byRarity), sum, maxCovered, lexemes, nths, fits, weights)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Passage])
 	if err != nil {
@@ -308,11 +308,11 @@ func ladder(bot int64, byRarity []word) (steps []string) {
 func (s *Store) read(ctx context.Context, passages []Passage) error {
 	sources, nths := make([]int64, len(passages)), make([]int32, len(passages))
 	for i, p := range passages {
-		sources[i], nths[i] = p.Source, p.Nth
+		sources[i], nths[i] = p.Source, p.Ordinal
 	}
 	rows, err := s.Pool.Query(ctx, `
-		select a.n, c.text from unnest($1::bigint[], $2::int[]) with ordinality a (source_id, nth, n) join knowledge.chunk c using (source_id,
-			nth)`, sources, nths)
+		select a.n, c.text from unnest($1::bigint[], $2::int[]) with ordinality a (source_id, ordinal, n) join knowledge.chunk c using (source_id,
+			ordinal)`, sources, nths)
 	if err != nil {
 		return fmt.Errorf("read passages: %w", err)
 	}

@@ -192,6 +192,7 @@ func TestChunksOfOlderProgramsAreConverted(t *testing.T) {
 			cross join lateral knowledge.key(1, word) key group by id, text`,
 		`create table public.bahi_schema ()`,
 		"0011_knowledge_words.sql",
+		`alter table knowledge.chunk rename column nth to ordinal`, // of 0013_names.sql
 	} {
 		if strings.HasSuffix(sql, ".sql") {
 			text, err := os.ReadFile("../../../migrations/" + sql)

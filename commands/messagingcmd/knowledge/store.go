@@ -31,8 +31,8 @@ type Store struct {
 }
 
 const (
-	embedAtOnce = 64 // texts in one call
-	writeAtOnce = 16 // chunks in one batch
+	embedBatch = 64 // texts in one call
+	writeBatch = 16 // chunks in one batch
 )
 
 // Put replaces the chunks of a source. It stores nothing after an error or without chunks. The title is searchable with each chunk. The
@@ -43,7 +43,7 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 	}
 	model := s.Model.Embeds()
 	vectors := make([][]float32, 0, len(chunks))
-	for some := range slices.Chunk(chunks, embedAtOnce) { // the transaction must not wait for a model
+	for some := range slices.Chunk(chunks, embedBatch) { // the transaction must not wait for a model
 		of := make([][]float32, len(some))
 		if model != "" {
 			var err error
@@ -63,10 +63,10 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 		}
 		added := &pgx.Batch{}
 		for nth, text := range chunks {
-			added.Queue(`insert into knowledge.chunk (source_id, nth, bot_id, text, words, model, embedding)
+			added.Queue(`insert into knowledge.chunk (source_id, ordinal, bot_id, text, words, model, embedding)
 				values ($1, $2, $3, $4, $5::text::tsvector, nullif($6, ''), $7)`,
 				source, nth, bot, text, wording.Vector(bot, title+"\n"+text), model, vectors[nth])
-			if added.Len() == writeAtOnce || nth == len(chunks)-1 {
+			if added.Len() == writeBatch || nth == len(chunks)-1 {
 				if err := tx.SendBatch(ctx, added).Close(); err != nil {
 					return fmt.Errorf("write chunks of source %d: %w", source, err)
 				}

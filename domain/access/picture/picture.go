@@ -41,11 +41,11 @@ const (
 	// have as few as twenty bytes. Encoders create about ten scans. The limit is that of libjpeg-turbo's fuzzers (TJPARAM_SCANLIMIT).
 	maxScans = 500
 
-	// atOnce is the maximum number of concurrent conversions. Of pictures with at least manyPixels pixels, one is converted at a time.
+	// maxConcurrent is the maximum number of concurrent conversions. Of pictures with at least manyPixels pixels, one is converted at a time.
 	// Decoding takes 3 to 8 bytes per pixel. A progressive or four-colour JPEG takes up to 24, so a large one is refused: cameras do not
 	// create such files.
-	atOnce     = 2
-	manyPixels = 12_000_000
+	maxConcurrent = 2
+	manyPixels    = 12_000_000
 )
 
 var (
@@ -72,7 +72,7 @@ type Studio struct{ places, large *semaphore.Weighted }
 
 // NewStudio creates a Studio.
 func NewStudio() *Studio {
-	return &Studio{places: semaphore.NewWeighted(atOnce), large: semaphore.NewWeighted(1)}
+	return &Studio{places: semaphore.NewWeighted(maxConcurrent), large: semaphore.NewWeighted(1)}
 }
 
 // Make converts an upload. The result is upright, and its sides have at most [Side] pixels. Make returns [ErrNotImage], [ErrTooLarge], an

@@ -282,14 +282,14 @@ func TestBombsAreRefusedBeforeTheyUnpack(t *testing.T) { //nolint:paralleltest /
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(300<<20))
 }
 
-// slowly is an upload that reports its first read and then waits.
-type slowly struct {
+// slowReader is an upload that reports its first read and then waits.
+type slowReader struct {
 	began chan<- struct{}
 	wait  <-chan struct{}
 	io.Reader
 }
 
-func (s *slowly) Read(p []byte) (int, error) {
+func (s *slowReader) Read(p []byte) (int, error) {
 	if s.began != nil {
 		s.began <- struct{}{}
 		s.began = nil
@@ -306,7 +306,7 @@ func TestTwoPicturesAreMadeAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
-			_, err := studio.Make(t.Context(), &slowly{began, wait, bytes.NewReader(upload)})
+			_, err := studio.Make(t.Context(), &slowReader{began, wait, bytes.NewReader(upload)})
 			if err != nil {
 				t.Error(err)
 			}
@@ -317,7 +317,7 @@ func TestTwoPicturesAreMadeAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	third := make(chan error)
 	go func() {
-		_, err := studio.Make(ctx, &slowly{began, wait, bytes.NewReader(upload)})
+		_, err := studio.Make(ctx, &slowReader{began, wait, bytes.NewReader(upload)})
 		third <- err
 	}()
 	cancel()

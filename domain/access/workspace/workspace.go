@@ -64,7 +64,7 @@ type Invitation struct {
 	By          string // its sender in the form of [actor.Actor.String]
 	Email       event.Personal
 	EmailKey    string // keyed hash of the address
-	Strayed     bool   // a user with another address tried to accept it
+	Mismatched  bool   // a user with another address tried to accept it
 	Permissions actor.Permissions
 	ExpiresAt   time.Time
 }
@@ -206,7 +206,7 @@ func (e Withdrawn) Evolve(s State) State {
 func (e AddressMismatched) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	if i, open := s.Invitations[e.Invitation]; open {
-		i.Strayed = true
+		i.Mismatched = true
 		s.Invitations[e.Invitation] = i
 	}
 	return s.next()
@@ -365,7 +365,7 @@ type RecordMismatch struct {
 
 // Decide records a mismatch once.
 func (c RecordMismatch) Decide(s State) ([]event.Event[State], error) {
-	if i, open := s.Invitations[c.Invitation]; !open || i.Strayed {
+	if i, open := s.Invitations[c.Invitation]; !open || i.Mismatched {
 		return nil, nil
 	}
 	return []event.Event[State]{AddressMismatched(c)}, nil

@@ -39,7 +39,7 @@ type Entry struct {
 	Touch       *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	FineWeight  *unit.Grams   `json:"fine_weight,omitempty" doc:"In grams: weight x touch / 100, unless it is given"`
 	Metal       book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
-	Rate        *unit.Money   `json:"rate,omitempty" doc:"Price of fine metal in rupees. In a rate cut of metal: computed from the amount, unless given"`
+	Rate        *unit.Money   `json:"rate,omitempty" doc:"Price of fine metal in rupees for each rate_unit. In a rate cut of metal: computed from the amount, unless given"`
 	RateUnit    string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"Unit of the rate; absent: per_gram"`
 	Amount      *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees. In a rate cut of metal: fine_weight x rate, unless given"`
 	Description book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`

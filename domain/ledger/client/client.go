@@ -21,8 +21,8 @@ type Out struct {
 	Weight         *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch          *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent, added to the touch"`
-	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"Contained in fine_weight; weight x wastage_percent / 100, unless it is given"`
-	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x (touch + wastage_percent) / 100, unless it is given; without wastage_percent, wastage_weight is added"`
+	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"In grams, contained in fine_weight: weight x wastage_percent / 100, unless it is given"`
+	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"In grams: weight x (touch + wastage_percent) / 100, unless it is given. Without wastage_percent, wastage_weight is added"`
 	Metal          book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Making charge in rupees, billed in addition to the amount; OUT only"`
 	Rate           *unit.Money   `json:"rate,omitempty" doc:"Price of a gram of fine metal in rupees. With a rate, the metal does not change the crystal balance"`

@@ -24,10 +24,10 @@ type In struct {
 	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Net metal of the piece in grams, without stones"`
 	FinePercent    *unit.Percent `json:"fine_percent,omitempty" doc:"Fineness in percent"`
-	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"pure_weight x fine_percent / 100, unless it is given"`
+	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"In grams: pure_weight x fine_percent / 100, unless it is given"`
 	Metal          book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent"`
-	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"pure_weight x wastage_percent / 100, unless it is given"`
+	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"In grams: pure_weight x wastage_percent / 100, unless it is given"`
 	Other          *unit.Money   `json:"other,omitempty" doc:"Labour and other charges in rupees, owed to the karigar"`
 	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }

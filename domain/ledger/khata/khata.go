@@ -79,7 +79,7 @@ type Read struct {
 
 // Failed records that the upload cannot be read.
 type Failed struct {
-	Why string `json:"why"`
+	Reason string `json:"why"`
 }
 
 // Submitted records the rows that were posted in the same transaction. Their ids are consecutive.
@@ -144,8 +144,8 @@ func (c NotePage) Decide(s State) ([]event.Event[State], error) {
 
 // Finish records the result of reading an upload, or the reason of its failure.
 type Finish struct {
-	Read Read
-	Why  string
+	Read   Read
+	Reason string
 }
 
 // Decide records the first result only.
@@ -153,8 +153,8 @@ func (c Finish) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Done || s.Failed || s.Removed:
 		return nil, nil
-	case c.Why != "":
-		return []event.Event[State]{Failed{c.Why}}, nil
+	case c.Reason != "":
+		return []event.Event[State]{Failed{c.Reason}}, nil
 	default:
 		return []event.Event[State]{c.Read}, nil
 	}

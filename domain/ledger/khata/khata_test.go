@@ -38,8 +38,8 @@ func TestUploadIsReadOnce(t *testing.T) {
 	given.And(uploaded, khata.PageRead{Page: 1, Of: 2}).Case("a page is noted once").When(khata.NotePage{Page: 1, Of: 2}).ThenNothing()
 	read := khata.Read{Engine: "tesseract", Pages: 2, Entries: 5}
 	given.And(uploaded).Case("it is read").When(khata.Finish{Read: read}).Then(read)
-	given.And(uploaded).Case("it cannot be read").When(khata.Finish{Why: "broken"}).Then(khata.Failed{Why: "broken"})
-	given.And(uploaded, read).Case("it was read").When(khata.Finish{Why: "broken"}).ThenNothing()
+	given.And(uploaded).Case("it cannot be read").When(khata.Finish{Reason: "broken"}).Then(khata.Failed{Reason: "broken"})
+	given.And(uploaded, read).Case("it was read").When(khata.Finish{Reason: "broken"}).ThenNothing()
 	given.And(uploaded, read).Case("it is removed").When(khata.Remove{}).Then(khata.Removed{})
 	given.And(uploaded, read, khata.Removed{}).Case("it is removed once").When(khata.Remove{}).ThenNothing()
 	given.Case("nothing is removed where nothing was uploaded").When(khata.Remove{}).ThenNothing()

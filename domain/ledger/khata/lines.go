@@ -54,7 +54,7 @@ type Entry struct {
 	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"Fine weight in grams"`
 	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent"`
 	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"Wastage in grams"`
-	Rate           *unit.Money   `json:"rate,omitempty" doc:"Rate in rupees"`
+	Rate           *unit.Money   `json:"rate,omitempty" doc:"Rate in rupees for each rate_unit"`
 	RateUnit       string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"Unit of the rate"`
 	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Making charge in rupees"`
 	Amount         *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees"`

@@ -68,7 +68,7 @@ type Entry struct {
 	Proposals  []Proposal     `json:"client_proposals"` // sorted by descending similarity
 }
 
-// Proposal is a client that an entry may mean.
+// Proposal is a possible client of an entry.
 type Proposal struct {
 	ClientID   int64      `json:"client_id" doc:"ID of the client"`
 	Name       string     `json:"name" doc:"Name of the client"`

@@ -54,7 +54,8 @@ func (c Import) Decide(Batch) ([]event.Event[Batch], error) {
 	return []event.Event[Batch]{c.Imported}, nil
 }
 
-// placeBytes is the number of bytes at the end of an id that have the index in the batch, from 1. In the batch's own id they are 0.
+// placeBytes is the number of bytes for the index in the batch. They are the last bytes of a product's id. The index starts at 1; the
+// batch's own id has 0.
 const placeBytes = 2
 
 // NewBatchID returns the id of a batch, derived from a unique id.

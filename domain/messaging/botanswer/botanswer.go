@@ -56,7 +56,7 @@ type Given struct {
 	Tokens  int64  `json:"tokens,omitempty"`
 	Calls   int64  `json:"calls,omitempty"` // number of calls of tools and webhooks
 	Over    bool   `json:"handed_over,omitempty"`
-	Why     string `json:"why,omitempty"` // reason of a hand-over, or of no reply
+	Reason  string `json:"why,omitempty"` // reason of a hand-over, or of no reply
 }
 
 // Evolve adds the call.

@@ -108,11 +108,11 @@ func projected(ctx context.Context, s *app.System, r tlog.Result, head event.Pos
 		case found.Position == p.Position && found.ID == p.Event:
 			continue
 		case p.Position > head:
-			return r.Also(tlog.Finding{Kind: tlog.Truncated, Proven: r.Proven, Why: fmt.Sprintf(
+			return r.Also(tlog.Finding{Kind: tlog.Truncated, Proven: r.Proven, Reason: fmt.Sprintf(
 				"The log ends at position %d, and the tables of %s have events up to position %d: the newest events are gone.", head,
 				p.Name, p.Position)}), nil
 		default:
-			return r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
+			return r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Reason: fmt.Sprintf(
 				"The tables of %s are built from event %s at position %d, which the log does not have there.", p.Name, p.Event, p.Position)}), nil
 		}
 	}
@@ -154,7 +154,7 @@ func missing(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 			n.Imported)
 	}
 	if n.Missing > 0 {
-		r = r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
+		r = r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Reason: fmt.Sprintf(
 			"%d signed checkpoints were removed, from number %d on: they are numbered without gaps.", n.Missing, n.First)})
 	}
 	return r, nil
@@ -170,7 +170,7 @@ func emptied(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 	}
 	size, err := s.Tree.Size(ctx)
 	if err == nil && size < uint64(made) {
-		r = r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
+		r = r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Reason: fmt.Sprintf(
 			"The tree beside the log covers the events up to position %d, but has %d: leaves were removed. bahi projections rebuild "+
 				"audit rebuilds it.", made, size)})
 	}

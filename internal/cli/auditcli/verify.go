@@ -231,7 +231,7 @@ func noneBefore(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result,
 	}
 	return r.Also(tlog.Finding{
 		Kind: tlog.Inserted, First: 1, Last: 1, Event: &e,
-		Why: fmt.Sprintf("It is at position %d, where no event can be (events before position 1: %d).", lowest, n),
+		Reason: fmt.Sprintf("It is at position %d, where no event can be (events before position 1: %d).", lowest, n),
 	}), nil
 }
 

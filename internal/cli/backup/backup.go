@@ -311,7 +311,7 @@ func eachFile(dir string, do func(name string) error) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // deleted in the meantime
+			return nil // deleted since the listing
 		case err != nil || !d.Type().IsRegular():
 			return err
 		}

@@ -106,7 +106,7 @@ func (c applyErasures) Run(ctx context.Context) error {
 	}
 	again := missing(list, done)
 	err = sys.WithProjections(ctx, func(ctx context.Context) error {
-		sys.Access.Reader.Wait = app.CatchUpWithin
+		sys.Access.Reader.Wait = app.CatchUpTimeout
 		return sys.Eraser().ReapplyErasures(ctx, list)
 	})
 	if err != nil {

@@ -179,7 +179,7 @@ func (x *export) accounts(ctx context.Context) (all []opened, err error) {
 			where v.account_id = a.id and not v.deleted and v.from_position <= @known and v.to_position > @known and v.date <= @day::date`
 	case x.KnownAt != 0:
 		balance = `select p.account_rows, p.account_cash, p.account_fine from books.balance_history p
-			where p.account_id = a.id and p.position <= @known order by p.position desc, p.nth desc limit 1`
+			where p.account_id = a.id and p.position <= @known order by p.position desc, p.ordinal desc limit 1`
 	}
 	var one opened
 	err = x.rows(ctx, `

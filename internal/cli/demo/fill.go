@@ -97,8 +97,8 @@ type job struct {
 	run     func(context.Context) error
 }
 
-// atOnce is the number of concurrent jobs. Concurrent writes share transactions of the log and of the tables.
-const atOnce = 256
+// maxConcurrent is the number of concurrent jobs. Concurrent writes share transactions of the log and of the tables.
+const maxConcurrent = 256
 
 // later adds a job, for do.
 func (f *filler) later(records int, run func(context.Context) error) {
@@ -108,7 +108,7 @@ func (f *filler) later(records int, run func(context.Context) error) {
 // do runs the jobs concurrently.
 func (f *filler) do(ctx context.Context) error {
 	doing, within := errgroup.WithContext(ctx)
-	doing.SetLimit(atOnce)
+	doing.SetLimit(maxConcurrent)
 	for _, j := range f.jobs {
 		doing.Go(func() error { return j.run(within) })
 		f.done += j.records

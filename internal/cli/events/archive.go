@@ -354,7 +354,7 @@ func brokenCheckpoints(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &archive.CorruptError{File: archive.CheckpointsFile, Why: err.Error()}
+	return &archive.CorruptError{File: archive.CheckpointsFile, Reason: err.Error()}
 }
 
 // passOn stores the checkpoints and the key, if this installation replaces the one that signed the checkpoints.

@@ -103,7 +103,7 @@ func (c importCatalog) Run(ctx context.Context) error {
 	if err := sys.CatchUp(ctx, marketplaceproj.Companies, marketplaceproj.Products); err != nil { // SKUs are looked up there
 		return err
 	}
-	to, err := sys.Marketplace.Company(ctx, &readmodels.At{Wait: app.CatchUpWithin}, c.Company)
+	to, err := sys.Marketplace.Company(ctx, &readmodels.At{Wait: app.CatchUpTimeout}, c.Company)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (c listUsers) Run(ctx context.Context, sys *app.System) error {
 	if err := sys.CatchUp(ctx, accessproj.Users, accessproj.Workspaces); err != nil {
 		return err
 	}
-	users, err := sys.Access.Users(ctx, &readmodels.At{Wait: app.CatchUpWithin})
+	users, err := sys.Access.Users(ctx, &readmodels.At{Wait: app.CatchUpTimeout})
 	if err != nil {
 		return err
 	}

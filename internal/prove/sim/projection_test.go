@@ -57,7 +57,7 @@ var projectionStatements = []known{
 	}},
 	{"insert into projection.partition", "generate_series", "text int4 int4", "", func(x *execution) {
 		for nth := range arg[int64](x, 3) {
-			r := row{"name": x.value(1), "generation": x.value(2), "nth": nth, "position": int64(0), "event_id": nil}
+			r := row{"name": x.value(1), "generation": x.value(2), "ordinal": nth, "position": int64(0), "event_id": nil}
 			x.change(tables["projection.partition"].keyOf("projection.partition", r), r)
 		}
 		x.tag = "INSERT 0 1"

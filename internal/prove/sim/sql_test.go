@@ -49,7 +49,7 @@ var generationTable = table{columnsOf(`
 
 var tables = map[string]table{
 	"projection.generation": generationTable,
-	"projection.partition":  {columnsOf(`name:text generation:int4 nth:int4 position:int8 event_id:uuid`), 3, row{"position": int64(0)}},
+	"projection.partition":  {columnsOf(`name:text generation:int4 ordinal:int4 position:int8 event_id:uuid`), 3, row{"position": int64(0)}},
 	"knowledge.lease":       {columnsOf(`contact_id:int8 holder:uuid until:timestamptz`), 1, nil},
 	"tally":                 {columnsOf(`stream:text events:int8 total:int8`), 1, nil},
 }

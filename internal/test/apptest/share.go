@@ -20,7 +20,7 @@ func Share(t testing.TB) *Server {
 	t.Helper()
 	sharing.Do(func() {
 		p := &packageTB{TB: t}
-		defer func() { ended = p.end }() // also when the start failed
+		defer func() { ended = p.end }() // even after a failed start
 		shared = Start(p)
 	})
 	if shared == nil {
@@ -102,7 +102,7 @@ func Clerk(t testing.TB) *apitest.Client {
 	return o.Clerk(o.Home)
 }
 
-// Address returns an email address that is unique to the test, also in a shared system.
+// Address returns an email address that is unique to the test, even in a shared system.
 func (o *Server) Address(name string) string {
 	return name + "@" + cmp.Or(o.domain, "example.com")
 }

@@ -40,7 +40,7 @@ func Settings(t testing.TB, url string) app.Settings {
 		LogLevel: slog.LevelError, LogFormat: "text",
 	}
 	s.AuditInterval = signInterval
-	s.Outside.OCRWithin = 20 * time.Minute // however busy the machine is
+	s.Outside.OCRTimeout = 20 * time.Minute // however busy the machine is
 	s.Outside.Hash = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}
 	return s
 }

@@ -315,7 +315,7 @@ func (n *Node) Hear() {
 	<-done
 }
 
-// hears notes that the subscriber has the events up to a position of the log.
+// hears records that the subscriber has received the events up to a position of the log.
 func (n *Node) hears(position event.Position) {
 	if n.heard, n.last = position, uuid.Nil; position > 0 {
 		n.last = n.After(position - 1)[0].ID

@@ -164,7 +164,7 @@ func (s *Server) check(w write) error {
 		bytes += len(e.Data) + len(e.Meta) + len(e.Type) + len(e.ID)
 	}
 	if bytes > s.MaxBytes {
-		return &eventstore.TooLarge{Most: int64(s.MaxBytes)}
+		return &eventstore.TooLarge{Max: int64(s.MaxBytes)}
 	}
 	if s.last(w.stream) != w.last {
 		return journal.ErrMoved

@@ -24,33 +24,33 @@ import (
 	"bahi/internal/test/logtest"
 )
 
-// rig is a log with these tests' projections.
-type rig struct {
+// fixture is a log with these tests' projections.
+type fixture struct {
 	pool  *pgxpool.Pool
 	store *postgres.Store
 	log   *slog.Logger
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	r := &rig{log: slog.New(slog.DiscardHandler)}
+	r := &fixture{log: slog.New(slog.DiscardHandler)}
 	r.pool, r.store = logtest.Open(t)
 	return r
 }
 
 // reopen opens the log as another process would.
-func (r *rig) reopen(t *testing.T) {
+func (r *fixture) reopen(t *testing.T) {
 	t.Helper()
 	r.store = logtest.Reopen(t, r.pool)
 }
 
 // add opens an account for each name.
-func (r *rig) add(t *testing.T, names ...string) {
+func (r *fixture) add(t *testing.T, names ...string) {
 	t.Helper()
 	require.NoError(t, r.tryAdd(t.Context(), names...))
 }
 
-func (r *rig) tryAdd(ctx context.Context, names ...string) error {
+func (r *fixture) tryAdd(ctx context.Context, names ...string) error {
 	requests := make([]eventstore.Transaction, len(names))
 	for i, name := range names {
 		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
@@ -68,25 +68,25 @@ func (r *rig) tryAdd(ctx context.Context, names ...string) error {
 }
 
 // addForeign appends an event of another program.
-func (r *rig) addForeign(t *testing.T) {
+func (r *fixture) addForeign(t *testing.T) {
 	t.Helper()
 	r.addTo(t, "guestbook", "GuestSigned", `{}`, `{}`)
 }
 
 // addRaw appends an event with these bytes to a bank account's stream.
-func (r *rig) addRaw(t *testing.T, name, data, meta string) {
+func (r *fixture) addRaw(t *testing.T, name, data, meta string) {
 	t.Helper()
 	r.addTo(t, "bank", name, data, meta)
 }
 
-func (r *rig) addTo(t *testing.T, category, name, data, meta string) {
+func (r *fixture) addTo(t *testing.T, category, name, data, meta string) {
 	t.Helper()
 	_, err := r.store.Append(t.Context(), eventstore.To(category+"-"+uuid.NewString(), eventstore.NoStream,
 		event.Proposed{ID: uuid.New(), Type: name, Data: []byte(data), Meta: []byte(meta)}))
 	require.NoError(t, err)
 }
 
-func (r *rig) head(t *testing.T) event.Position {
+func (r *fixture) head(t *testing.T) event.Position {
 	t.Helper()
 	head, err := r.store.Head(t.Context())
 	require.NoError(t, err)
@@ -102,20 +102,20 @@ type running struct {
 	cancel  context.CancelFunc
 }
 
-func (r *rig) run(t *testing.T, all ...*Projection) *running {
+func (r *fixture) run(t *testing.T, all ...*Projection) *running {
 	t.Helper()
 	return r.runWith(t, 0, all...)
 }
 
 // runWith runs projections with a limit for the silence of another process.
-func (r *rig) runWith(t *testing.T, silent time.Duration, all ...*Projection) *running {
+func (r *fixture) runWith(t *testing.T, silent time.Duration, all ...*Projection) *running {
 	t.Helper()
 	runner := NewRunner(r.store, r.pool, r.log)
 	runner.Silent = silent
 	return r.running(t, runner, func(ctx context.Context) error { return runner.Run(ctx, all...) })
 }
 
-func (r *rig) running(t *testing.T, runner *Runner, run func(context.Context) error) *running {
+func (r *fixture) running(t *testing.T, runner *Runner, run func(context.Context) error) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &running{Runner: runner, t: t, stopped: make(chan error, 1), cancel: cancel}
@@ -125,7 +125,7 @@ func (r *rig) running(t *testing.T, runner *Runner, run func(context.Context) er
 }
 
 // tend builds and maintains what the registry requests, as a serving process does.
-func (r *rig) tend(t *testing.T, all ...*Projection) {
+func (r *fixture) tend(t *testing.T, all ...*Projection) {
 	t.Helper()
 	runner := NewRunner(r.store, r.pool, r.log)
 	runner.Now = time.Now
@@ -188,7 +188,7 @@ func seen(name string, hook func(b *Batch, name string)) *Projection {
 }
 
 // names returns what the live generation has recorded, in order.
-func (r *rig) names(t *testing.T, projection string) []string {
+func (r *fixture) names(t *testing.T, projection string) []string {
 	t.Helper()
 	live, err := generations(t.Context(), r.pool, `status = 'live' and name = $1`, projection)
 	require.NoError(t, err)
@@ -199,7 +199,7 @@ func (r *rig) names(t *testing.T, projection string) []string {
 	return names
 }
 
-func (r *rig) exec(t *testing.T, sql string) int64 {
+func (r *fixture) exec(t *testing.T, sql string) int64 {
 	t.Helper()
 	done, err := r.pool.Exec(t.Context(), sql)
 	require.NoError(t, err)
@@ -207,7 +207,7 @@ func (r *rig) exec(t *testing.T, sql string) int64 {
 }
 
 // schemas returns the schemas of generations.
-func (r *rig) schemas(t *testing.T) []string {
+func (r *fixture) schemas(t *testing.T) []string {
 	t.Helper()
 	rows, _ := r.pool.Query(t.Context(), `select nspname::text from pg_namespace where nspname ~ '_g[0-9]+$' order by 1`)
 	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -230,7 +230,7 @@ type serving struct {
 	tended chan struct{}
 }
 
-func (r *rig) serve(t *testing.T, all ...*Projection) *serving {
+func (r *fixture) serve(t *testing.T, all ...*Projection) *serving {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	runner := NewRunner(r.store, r.pool, r.log)
@@ -259,7 +259,7 @@ func soon(t *testing.T, what string, is func() bool) {
 }
 
 // being returns the build in progress.
-func (r *rig) being(t *testing.T, p *Projection) (generation, bool) {
+func (r *fixture) being(t *testing.T, p *Projection) (generation, bool) {
 	t.Helper()
 	g, found, err := r.build(p).underWay(t.Context(), r.pool)
 	require.NoError(t, err)
@@ -267,7 +267,7 @@ func (r *rig) being(t *testing.T, p *Projection) (generation, bool) {
 }
 
 // inPhase waits until the build is in a phase.
-func (r *rig) inPhase(t *testing.T, p *Projection, phase string) generation {
+func (r *fixture) inPhase(t *testing.T, p *Projection, phase string) generation {
 	t.Helper()
 	var g generation
 	soon(t, phase, func() bool {
@@ -279,7 +279,7 @@ func (r *rig) inPhase(t *testing.T, p *Projection, phase string) generation {
 }
 
 // live returns the live generation.
-func (r *rig) live(t *testing.T, p *Projection) generation {
+func (r *fixture) live(t *testing.T, p *Projection) generation {
 	t.Helper()
 	g, found, err := liveGeneration(t.Context(), r.pool, p)
 	require.NoError(t, err)
@@ -288,7 +288,7 @@ func (r *rig) live(t *testing.T, p *Projection) generation {
 }
 
 // goesLive waits until a generation is live and no other work remains.
-func (r *rig) goesLive(t *testing.T, p *Projection, number int) {
+func (r *fixture) goesLive(t *testing.T, p *Projection, number int) {
 	t.Helper()
 	soon(t, "the generation is live", func() bool {
 		g, found, err := liveGeneration(t.Context(), r.pool, p)
@@ -298,7 +298,7 @@ func (r *rig) goesLive(t *testing.T, p *Projection, number int) {
 }
 
 // onlySchemas waits until exactly these generations' schemas exist.
-func (r *rig) onlySchemas(t *testing.T, want ...string) {
+func (r *fixture) onlySchemas(t *testing.T, want ...string) {
 	t.Helper()
 	soon(t, "exactly these schemas: "+strings.Join(want, ", "), func() bool {
 		return strings.Join(r.schemas(t), " ") == strings.Join(want, " ")
@@ -306,7 +306,7 @@ func (r *rig) onlySchemas(t *testing.T, want ...string) {
 }
 
 // kill terminates a random connection of a projection, as an operator or a broken network does.
-func (r *rig) kill(t *testing.T, random *rand.Rand) {
+func (r *fixture) kill(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	rows, _ := r.pool.Query(t.Context(), `select pid from pg_stat_activity where datname = current_database()
 		and application_name like 'bahi projection %' order by pid`)
@@ -319,7 +319,7 @@ func (r *rig) kill(t *testing.T, random *rand.Rand) {
 }
 
 // locks returns the number of locks of generations in use.
-func (r *rig) locks(t *testing.T) (n int) {
+func (r *fixture) locks(t *testing.T) (n int) {
 	t.Helper()
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_locks where locktype = 'advisory' and classid in (8241002,
 		8241003)
@@ -328,7 +328,7 @@ func (r *rig) locks(t *testing.T) (n int) {
 }
 
 // exact checks that the live tables equal a fold of the log.
-func (r *rig) exact(t *testing.T, p *Projection) {
+func (r *fixture) exact(t *testing.T, p *Projection) {
 	t.Helper()
 	found, err := r.build(p).Examine(t.Context())
 	require.NoError(t, err)
@@ -360,7 +360,7 @@ func (r *remarks) said() []string {
 	return append([]string(nil), r.all...)
 }
 
-func (r *rig) position(t *testing.T, p *Projection) event.Position {
+func (r *fixture) position(t *testing.T, p *Projection) event.Position {
 	t.Helper()
 	g, found := r.being(t, p)
 	require.True(t, found)
@@ -368,7 +368,7 @@ func (r *rig) position(t *testing.T, p *Projection) event.Position {
 }
 
 // watch waits in another process for the result of a build.
-func (r *rig) watch(ctx context.Context, p *Projection, g generation) error {
+func (r *fixture) watch(ctx context.Context, p *Projection, g generation) error {
 	build := r.build(p)
 	build.Stay = true
 	conn, err := connect(ctx, build.Config, p)

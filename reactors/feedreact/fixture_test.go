@@ -24,8 +24,8 @@ import (
 	"bahi/reactors/feedreact"
 )
 
-// rig is a log, a database and a broker.
-type rig struct {
+// fixture is a log, a database and a broker.
+type fixture struct {
 	t      testing.TB
 	pool   *pgxpool.Pool
 	store  *postgres.Store
@@ -33,15 +33,15 @@ type rig struct {
 	said   *logtest.Buffer
 }
 
-func newRig(t testing.TB) *rig {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	r := &rig{t: t, said: &logtest.Buffer{}, broker: feedtest.Start(t)}
+	r := &fixture{t: t, said: &logtest.Buffer{}, broker: feedtest.Start(t)}
 	r.pool, r.store = logtest.Open(t)
 	return r
 }
 
 // add appends events to three streams, each with a payload of about size bytes.
-func (r *rig) add(n, size int) {
+func (r *fixture) add(n, size int) {
 	r.t.Helper()
 	for i := range n {
 		e := event.Proposed{ID: uuid.New(), Type: "Sold", Data: fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, i, bytes.Repeat([]byte("x"), size)),
@@ -51,8 +51,8 @@ func (r *rig) add(n, size int) {
 	}
 }
 
-// addAtOnce appends many events, a hundred per append.
-func (r *rig) addAtOnce(n int) {
+// addMany appends many events, a hundred per append.
+func (r *fixture) addMany(n int) {
 	r.t.Helper()
 	for begun := 0; begun < n; begun += 100 {
 		events := make([]event.Proposed, min(100, n-begun))
@@ -66,7 +66,7 @@ func (r *rig) addAtOnce(n int) {
 }
 
 // ids returns the ids of the log's events after a position, in order.
-func (r *rig) ids(after event.Position) (all []string) {
+func (r *fixture) ids(after event.Position) (all []string) {
 	r.t.Helper()
 	for e, err := range r.store.ReadAll(r.t.Context(), after, eventstore.Forwards) {
 		require.NoError(r.t, err)
@@ -76,7 +76,7 @@ func (r *rig) ids(after event.Position) (all []string) {
 }
 
 // forwarded waits until the broker has count messages and returns their ids.
-func (r *rig) forwarded(count int) (all []string) {
+func (r *fixture) forwarded(count int) (all []string) {
 	r.t.Helper()
 	for _, m := range r.broker.Messages("BAHI", count) {
 		all = append(all, m.Headers().Get("ce-id"))
@@ -84,14 +84,14 @@ func (r *rig) forwarded(count int) (all []string) {
 	return all
 }
 
-func (r *rig) head() event.Position {
+func (r *fixture) head() event.Position {
 	r.t.Helper()
 	head, err := r.store.Head(r.t.Context())
 	require.NoError(r.t, err)
 	return head
 }
 
-func (r *rig) exec(sql string) int64 {
+func (r *fixture) exec(sql string) int64 {
 	r.t.Helper()
 	done, err := r.pool.Exec(r.t.Context(), sql)
 	require.NoError(r.t, err)
@@ -106,7 +106,7 @@ type process struct {
 	stop func()
 }
 
-func (r *rig) run(change ...func(*feedreact.Config)) *process {
+func (r *fixture) run(change ...func(*feedreact.Config)) *process {
 	r.t.Helper()
 	broker, err := nats.Open(r.broker.Address, slog.New(slog.DiscardHandler))
 	require.NoError(r.t, err)

@@ -34,42 +34,42 @@ const secret = "seven brass hooks"
 
 var errCrash = errors.New("the process died here")
 
-// town is several processes on one log, with one clock. Towns share the database of credentials and keys.
-type town struct {
+// fixture is several processes on one log, with one clock. Fixtures share the database of credentials and keys.
+type fixture struct {
 	t     *testing.T
-	nodes []*townNode
+	nodes []*node
 	log   *interleavetest.Node
 	vault hashes
-	hears []*frail // of the nodes that follow the log
+	hears []*failingLog // of the nodes that follow the log
 
 	mu  sync.Mutex
 	now time.Time
 }
 
-// hashes is the vault with keyed hashes that differ in each town, so that towns do not share the limit of mails to an address.
+// hashes is the vault with keyed hashes that differ in each fixture, so that fixtures do not share the limit of mails to an address.
 type hashes struct {
 	*vault.Vault
 
-	town uuid.UUID
+	fixture uuid.UUID
 }
 
 func (h hashes) HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error) {
-	return h.Vault.HMAC(ctx, name, append([][]byte{h.town[:]}, parts...)...)
+	return h.Vault.HMAC(ctx, name, append([][]byte{h.fixture[:]}, parts...)...)
 }
 
 // jobs are the jobs that mail.
 var jobs atomic.Int64
 
-type townNode struct {
+type node struct {
 	*accesscmd.Accounts
 
-	town  *town
-	ring  *accesscmd.TokenRing
-	store *frail
+	fixture *fixture
+	ring    *accesscmd.TokenRing
+	store   *failingLog
 }
 
-// frail is a log with failures on demand. Each hook may be nil; its error replaces the operation.
-type frail struct {
+// failingLog is a log with failures on demand. Each hook may be nil; its error replaces the operation.
+type failingLog struct {
 	*interleavetest.Node
 
 	mu     sync.Mutex
@@ -78,13 +78,13 @@ type frail struct {
 	after  func(ctx context.Context, stream string) error
 }
 
-func (f *frail) set(do func()) {
+func (f *failingLog) set(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	do()
 }
 
-func (f *frail) ask(ctx context.Context, which *func(context.Context, string) error, stream string) error {
+func (f *failingLog) ask(ctx context.Context, which *func(context.Context, string) error, stream string) error {
 	f.mu.Lock()
 	hook := *which
 	f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *frail) ask(ctx context.Context, which *func(context.Context, string) er
 	return hook(ctx, stream)
 }
 
-func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
+func (f *failingLog) Append(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
 	for _, w := range t.Writes {
 		if err := f.ask(ctx, &f.before, w.Stream); err != nil {
 			return done, err
@@ -112,7 +112,8 @@ func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (done even
 	return done, err
 }
 
-func (f *frail) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+func (f *failingLog) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction,
+) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		if err := f.ask(ctx, &f.read, stream); err != nil {
 			yield(event.Stored{}, err)
@@ -129,10 +130,10 @@ func (post) VerifyEmail(context.Context, uuid.UUID) error { return nil }
 
 func (post) ResetPassword(context.Context, string) error { return nil }
 
-// newTown creates a town. Its nodes follow the log only after [town.follow].
-func newTown(t *testing.T, count int) *town {
+// newFixture creates a fixture. Its nodes follow the log only after [fixture.follow].
+func newFixture(t *testing.T, count int) *fixture {
 	t.Helper()
-	tn := &town{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)}
+	tn := &fixture{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)}
 	pool, err := pgxpool.New(t.Context(), pgtest.Shared(t, "migrated", migrations.Up))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
@@ -143,7 +144,7 @@ func newTown(t *testing.T, count int) *town {
 	settings.Hash, settings.Hashes = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, 4
 	tn.log = interleavetest.NewNode(interleavetest.NewLog())
 	for range count {
-		n := &townNode{town: tn, store: &frail{Node: interleavetest.NewNode(tn.log.Log)}}
+		n := &node{fixture: tn, store: &failingLog{Node: interleavetest.NewNode(tn.log.Log)}}
 		c, err := credentials.Open(pool, opened, settings, tn.clock)
 		require.NoError(t, err)
 		n.Accounts = &accesscmd.Accounts{
@@ -157,8 +158,8 @@ func newTown(t *testing.T, count int) *town {
 	return tn
 }
 
-// follow makes the nodes follow the log. They receive what others append in [town.hear].
-func (tn *town) follow() *town {
+// follow makes the nodes follow the log. They receive what others append in [fixture.hear].
+func (tn *fixture) follow() *fixture {
 	for _, n := range tn.nodes {
 		ctx, cancel := context.WithCancel(tn.t.Context())
 		stopped := make(chan error, 1)
@@ -173,19 +174,19 @@ func (tn *town) follow() *town {
 	return tn
 }
 
-func (tn *town) hear() {
+func (tn *fixture) hear() {
 	for _, s := range tn.hears {
 		s.Hear()
 	}
 }
 
-func (tn *town) clock() time.Time {
+func (tn *fixture) clock() time.Time {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
 	return tn.now
 }
 
-func (tn *town) pass(d time.Duration) {
+func (tn *fixture) pass(d time.Duration) {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
 	tn.now = tn.now.Add(d)
@@ -196,7 +197,7 @@ func registration(email string) accesscmd.Registration {
 }
 
 // register makes an unverified account.
-func (n *townNode) register(t *testing.T, email string) uuid.UUID {
+func (n *node) register(t *testing.T, email string) uuid.UUID {
 	t.Helper()
 	made, err := n.Register(t.Context(), commands.Request{}, registration(email))
 	require.NoError(t, err)
@@ -204,7 +205,7 @@ func (n *townNode) register(t *testing.T, email string) uuid.UUID {
 }
 
 // settle makes a verified account.
-func (n *townNode) settle(t *testing.T, email string) uuid.UUID {
+func (n *node) settle(t *testing.T, email string) uuid.UUID {
 	t.Helper()
 	id := n.register(t, email)
 	_, err := n.VerifyEmail(t.Context(), commands.Request{}, n.mail(t, credentials.Verify, id))
@@ -213,35 +214,35 @@ func (n *townNode) settle(t *testing.T, email string) uuid.UUID {
 }
 
 // mail returns the token that a mail to the user would contain.
-func (n *townNode) mail(t *testing.T, kind credentials.Kind, id uuid.UUID) string {
+func (n *node) mail(t *testing.T, kind credentials.Kind, id uuid.UUID) string {
 	t.Helper()
 	return n.issue(t, kind, id, n.state(t, id))
 }
 
 // issue returns the token that a mail to the address in the state would contain.
-func (n *townNode) issue(t *testing.T, kind credentials.Kind, id uuid.UUID, s user.State) string {
+func (n *node) issue(t *testing.T, kind credentials.Kind, id uuid.UUID, s user.State) string {
 	t.Helper()
-	n.town.pass(2 * time.Minute) // an earlier mail would be suppressed
+	n.fixture.pass(2 * time.Minute) // an earlier mail would be suppressed
 	token, err := n.IssueToken(t.Context(), kind, id, s, jobs.Add(1))
 	require.NoError(t, err)
 	return token
 }
 
-func (n *townNode) state(t *testing.T, id uuid.UUID) user.State {
+func (n *node) state(t *testing.T, id uuid.UUID) user.State {
 	t.Helper()
 	l, err := commands.Load(t.Context(), n.Commands.Fresh(), user.Kind, id.String())
 	require.NoError(t, err)
 	return l.State
 }
 
-func (n *townNode) holder(t *testing.T, email string) uuid.UUID {
+func (n *node) holder(t *testing.T, email string) uuid.UUID {
 	t.Helper()
 	id, _, err := n.HolderOf(t.Context(), n.key(t, email))
 	require.NoError(t, err)
 	return id
 }
 
-func (n *townNode) key(t *testing.T, email string) string {
+func (n *node) key(t *testing.T, email string) string {
 	t.Helper()
 	key, err := n.EmailKey(t.Context(), email)
 	require.NoError(t, err)
@@ -249,14 +250,14 @@ func (n *townNode) key(t *testing.T, email string) string {
 }
 
 // moved changes the user's address.
-func (n *townNode) moved(t *testing.T, id uuid.UUID, email string) {
+func (n *node) moved(t *testing.T, id uuid.UUID, email string) {
 	t.Helper()
 	_, err := n.Change(t.Context(), commands.Request{}, id, accesscmd.Profile{Email: patch.Set(email)})
 	require.NoError(t, err)
 }
 
 // erase erases a user in the log, as the reactor does.
-func (n *townNode) erase(t *testing.T, id uuid.UUID, now time.Time) {
+func (n *node) erase(t *testing.T, id uuid.UUID, now time.Time) {
 	t.Helper()
 	s := n.state(t, id)
 	req := commands.Request{Actor: actor.Actor{Type: "system"}, Workspace: s.Workspace}

@@ -37,8 +37,8 @@ const secret = "seven brass hooks"
 
 var errOnce = errors.New("injected fault")
 
-// rig is a system that mails and erases.
-type rig struct {
+// fixture is a system that mails and erases.
+type fixture struct {
 	t        *testing.T
 	pool     *pgxpool.Pool
 	log      *postgres.Store
@@ -78,13 +78,13 @@ func (f *faults) arm(n int) {
 	f.fail, f.seen = n, nil
 }
 
-type frail struct {
+type failingLog struct {
 	eventstore.Store
 
 	faults *faults
 }
 
-func (f frail) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+func (f failingLog) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	if len(t.Writes) > 0 {
 		if err := f.faults.at("append to " + t.Writes[0].Stream); err != nil {
 			return eventstore.Appended{}, err
@@ -93,13 +93,13 @@ func (f frail) Append(ctx context.Context, t eventstore.Transaction) (eventstore
 	return f.Store.Append(ctx, t)
 }
 
-type frailVault struct {
+type failingVault struct {
 	*vault.Vault
 
 	faults *faults
 }
 
-func (v frailVault) Erase(ctx context.Context, subject string) error {
+func (v failingVault) Erase(ctx context.Context, subject string) error {
 	if err := v.faults.at("destroy " + subject); err != nil {
 		return err
 	}
@@ -171,9 +171,9 @@ func (b *box) take() []kept {
 	return all
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	r := &rig{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC), box: &box{}, faults: &faults{}}
+	r := &fixture{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC), box: &box{}, faults: &faults{}}
 	r.pool, r.log = logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
 	v, err := vault.Open(t.Context(), r.pool, make([]byte, 32), log)
@@ -182,7 +182,7 @@ func newRig(t *testing.T) *rig {
 	settings.Hash, settings.Hashes = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, 4
 	c, err := credentials.Open(r.pool, v, settings, r.clock)
 	require.NoError(t, err)
-	handler := commands.New(frail{r.log, r.faults}, v, r.clock)
+	handler := commands.New(failingLog{r.log, r.faults}, v, r.clock)
 	r.accounts = &accesscmd.Accounts{Commands: handler, Credentials: c, Vault: v, Now: r.clock, Grace: 24 * time.Hour}
 	runner := projections.NewRunner(r.log, r.pool, log)
 	runner.Reveal = v.OpenPersonal
@@ -211,25 +211,25 @@ func newRig(t *testing.T) *rig {
 	}
 	r.remains = &remains{box: r.box, faults: r.faults, pictures: map[string]bool{}}
 	r.eraser = &Eraser{
-		Accounts: r.accounts, Commands: handler, Store: r.log, Views: r.views, Vault: frailVault{v, r.faults}, Remains: r.remains,
+		Accounts: r.accounts, Commands: handler, Store: r.log, Views: r.views, Vault: failingVault{v, r.faults}, Remains: r.remains,
 		Now: r.clock, Log: log,
 	}
 	return r
 }
 
-func (r *rig) clock() time.Time {
+func (r *fixture) clock() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.now
 }
 
-func (r *rig) pass(d time.Duration) {
+func (r *fixture) pass(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now = r.now.Add(d)
 }
 
-func (r *rig) register(email string) uuid.UUID {
+func (r *fixture) register(email string) uuid.UUID {
 	r.t.Helper()
 	made, err := r.accounts.Register(r.t.Context(), commands.Request{},
 		accesscmd.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
@@ -237,7 +237,7 @@ func (r *rig) register(email string) uuid.UUID {
 	return made.ID
 }
 
-func (r *rig) settle(email string) uuid.UUID {
+func (r *fixture) settle(email string) uuid.UUID {
 	r.t.Helper()
 	made, err := r.accounts.RegisterVerified(r.t.Context(), commands.Request{},
 		accesscmd.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
@@ -245,41 +245,41 @@ func (r *rig) settle(email string) uuid.UUID {
 	return made.ID
 }
 
-func (r *rig) move(id uuid.UUID, email string) {
+func (r *fixture) move(id uuid.UUID, email string) {
 	r.t.Helper()
 	_, err := r.accounts.Change(r.t.Context(), commands.Request{}, id, accesscmd.Profile{Email: patch.Set(email)})
 	require.NoError(r.t, err)
 }
 
 // leave requests the deletion of an account.
-func (r *rig) leave(id uuid.UUID) {
+func (r *fixture) leave(id uuid.UUID) {
 	r.t.Helper()
 	_, err := r.accounts.RequestDeletion(r.t.Context(), commands.Request{}, id)
 	require.NoError(r.t, err)
 }
 
-func (r *rig) state(id uuid.UUID) user.State {
+func (r *fixture) state(id uuid.UUID) user.State {
 	r.t.Helper()
 	l, err := commands.Load(r.t.Context(), r.accounts.Commands.Fresh(), user.Kind, id.String())
 	require.NoError(r.t, err)
 	return l.State
 }
 
-func (r *rig) members(in uuid.UUID) map[uuid.UUID]actor.Permissions {
+func (r *fixture) members(in uuid.UUID) map[uuid.UUID]actor.Permissions {
 	r.t.Helper()
 	l, err := commands.Load(r.t.Context(), r.accounts.Commands.Fresh(), workspace.Kind, in.String())
 	require.NoError(r.t, err)
 	return l.State.Members
 }
 
-func (r *rig) key(email string) string {
+func (r *fixture) key(email string) string {
 	r.t.Helper()
 	key, err := r.accounts.EmailKey(r.t.Context(), email)
 	require.NoError(r.t, err)
 	return key
 }
 
-func (r *rig) holder(email string) uuid.UUID {
+func (r *fixture) holder(email string) uuid.UUID {
 	r.t.Helper()
 	id, _, err := r.accounts.HolderOf(r.t.Context(), r.key(email))
 	require.NoError(r.t, err)
@@ -287,7 +287,7 @@ func (r *rig) holder(email string) uuid.UUID {
 }
 
 // revision returns the revision of the user's newest event of a type.
-func (r *rig) revision(id uuid.UUID, eventType string) (newest int64) {
+func (r *fixture) revision(id uuid.UUID, eventType string) (newest int64) {
 	r.t.Helper()
 	newest = -1
 	for e, err := range r.log.ReadStream(r.t.Context(), user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
@@ -301,7 +301,7 @@ func (r *rig) revision(id uuid.UUID, eventType string) (newest int64) {
 }
 
 // by returns a request of a user in their own workspace.
-func (r *rig) by(id uuid.UUID) commands.Request {
+func (r *fixture) by(id uuid.UUID) commands.Request {
 	home := r.state(id).Workspace
 	return commands.Request{
 		Actor: actor.Actor{Type: "user", ID: id.String(), Workspace: home, Permissions: workspace.Owner}, Workspace: home,
@@ -309,7 +309,7 @@ func (r *rig) by(id uuid.UUID) commands.Request {
 }
 
 // invite returns a new invitation to the user's own workspace.
-func (r *rig) invite(by uuid.UUID, email string) uuid.UUID {
+func (r *fixture) invite(by uuid.UUID, email string) uuid.UUID {
 	r.t.Helper()
 	id, _, err := r.accounts.Invite(r.t.Context(), r.by(by), r.state(by).Workspace, email, workspace.Owner)
 	require.NoError(r.t, err)
@@ -327,7 +327,7 @@ func token(t *testing.T, mails []kept, path string) string {
 }
 
 // dump returns every row of every table except the log's as text.
-func (r *rig) dump() string {
+func (r *fixture) dump() string {
 	r.t.Helper()
 	rows, _ := r.pool.Query(r.t.Context(), `
 		select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace

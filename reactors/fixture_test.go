@@ -41,8 +41,8 @@ func greeter(sick error) *Reactor {
 	}))
 }
 
-// rig is a log and a database with jobs.
-type rig struct {
+// fixture is a log and a database with jobs.
+type fixture struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
 	store *postgres.Store
@@ -50,16 +50,16 @@ type rig struct {
 	log   *slog.Logger
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	r := &rig{t: t, said: &logtest.Buffer{}}
+	r := &fixture{t: t, said: &logtest.Buffer{}}
 	r.log = slog.New(slog.NewTextHandler(r.said, nil))
 	r.pool, r.store = logtest.Open(t)
 	return r
 }
 
 // add opens an account for each name and returns the events' ids.
-func (r *rig) add(names ...string) []string {
+func (r *fixture) add(names ...string) []string {
 	r.t.Helper()
 	ids, requests := make([]string, len(names)), make([]eventstore.Transaction, len(names))
 	for i, name := range names {
@@ -74,14 +74,14 @@ func (r *rig) add(names ...string) []string {
 	return ids
 }
 
-func (r *rig) head() event.Position {
+func (r *fixture) head() event.Position {
 	r.t.Helper()
 	head, err := r.store.Head(r.t.Context())
 	require.NoError(r.t, err)
 	return head
 }
 
-func (r *rig) exec(sql string, args ...any) int64 {
+func (r *fixture) exec(sql string, args ...any) int64 {
 	r.t.Helper()
 	done, err := r.pool.Exec(r.t.Context(), sql, args...)
 	require.NoError(r.t, err)
@@ -89,7 +89,7 @@ func (r *rig) exec(sql string, args ...any) int64 {
 }
 
 // events returns the event of each job.
-func (r *rig) events() []string {
+func (r *fixture) events() []string {
 	r.t.Helper()
 	rows, _ := r.pool.Query(r.t.Context(), `select args->>'event_id' from river.river_job order by id`)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -98,7 +98,7 @@ func (r *rig) events() []string {
 }
 
 // jobs creates a queue, not yet running. Without workers in config, greetings do nothing.
-func (r *rig) jobs(config Config) *Jobs {
+func (r *fixture) jobs(config Config) *Jobs {
 	r.t.Helper()
 	if config.Workers == nil {
 		config.Workers = Workers{Work(Policy{}, func(context.Context, Job[greet]) error { return nil })}
@@ -111,7 +111,7 @@ func (r *rig) jobs(config Config) *Jobs {
 }
 
 // background runs run until the test ends or stop is called.
-func (r *rig) background(run func(context.Context) error) (stop func()) {
+func (r *fixture) background(run func(context.Context) error) (stop func()) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	ended := make(chan error, 1)
@@ -137,7 +137,7 @@ type process struct {
 	stop func()
 }
 
-func (r *rig) run(jobs *Jobs, reactor *Reactor) *process {
+func (r *fixture) run(jobs *Jobs, reactor *Reactor) *process {
 	r.t.Helper()
 	p := &process{Runner: NewRunner(r.store, r.pool, jobs, r.log), t: r.t}
 	p.stop = r.background(func(ctx context.Context) error { return p.Run(ctx, reactor) })
@@ -169,7 +169,7 @@ func (p *process) reached(at event.Position) {
 }
 
 // job waits until the only job of a kind is in a state.
-func (r *rig) job(kind, state string) opsview.Job {
+func (r *fixture) job(kind, state string) opsview.Job {
 	r.t.Helper()
 	var found []opsview.Job
 	require.Eventually(r.t, func() bool {
@@ -181,7 +181,7 @@ func (r *rig) job(kind, state string) opsview.Job {
 }
 
 // insert adds a job as if it followed from an event.
-func (r *rig) insert(j *Jobs, args Args) {
+func (r *fixture) insert(j *Jobs, args Args) {
 	r.t.Helper()
 	require.NoError(r.t, pgx.BeginFunc(r.t.Context(), r.pool, func(tx pgx.Tx) error {
 		_, err := j.insert(r.t.Context(), tx, []job{{args: args, from: event.Recorded[any]{ID: uuid.New()}}})

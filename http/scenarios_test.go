@@ -20,20 +20,20 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// scenes has the examples of operations whose samples are refused, because their input is in a mail or results from other events.
-type scenes struct {
+// scenarios has the examples of operations whose samples are refused, because their input is in a mail or results from other events.
+type scenarios struct {
 	*things
 
 	examples examples
 }
 
 // ask requests an operation, and records the request and the response. rest is the end of the path, after the parts that id determines.
-func (s scenes) ask(t *testing.T, id string, c *apitest.Client, path, body string) *apitest.Answer {
+func (s scenarios) ask(t *testing.T, id string, c *apitest.Client, path, body string) *apitest.Answer {
 	t.Helper()
 	return s.askWith(t, id, c, path, body, "application/json")
 }
 
-func (s scenes) askWith(t *testing.T, id string, c *apitest.Client, path, body, contentType string) *apitest.Answer {
+func (s scenarios) askWith(t *testing.T, id string, c *apitest.Client, path, body, contentType string) *apitest.Answer {
 	t.Helper()
 	i := slices.IndexFunc(s.ops, func(op api.Op) bool { return op.ID == id })
 	require.GreaterOrEqual(t, i, 0, id)
@@ -44,7 +44,7 @@ func (s scenes) askWith(t *testing.T, id string, c *apitest.Client, path, body, 
 	return a
 }
 
-func (s scenes) play(t *testing.T) {
+func (s scenarios) play(t *testing.T) {
 	t.Helper()
 	s.sessions(t)
 	s.mailed(t)
@@ -57,7 +57,7 @@ func (s scenes) play(t *testing.T) {
 	s.full(t)
 }
 
-func (s scenes) sessions(t *testing.T) {
+func (s scenarios) sessions(t *testing.T) {
 	t.Helper()
 	ravi := s.Person(uuid.NewString() + "@example.com")
 	s.ask(t, "login", s.Anonymous(), apptest.Auth+"/login", fmt.Sprintf(`{"email":%q,"password":%q}`, ravi.User.Email, apptest.GoodPassword))
@@ -66,7 +66,7 @@ func (s scenes) sessions(t *testing.T) {
 		fmt.Sprintf(`{"current_password":%q,"new_password":"jadau and polki"}`, apptest.GoodPassword))
 }
 
-func (s scenes) mailed(t *testing.T) {
+func (s scenarios) mailed(t *testing.T) {
 	t.Helper()
 	token := func(to, subject string) string {
 		_, token := apptest.Link(t, s.Mailed(to, subject, 1))
@@ -92,7 +92,7 @@ func (s scenes) mailed(t *testing.T) {
 	s.ask(t, "confirm-company-email", s.Anonymous(), "/api/v1/companies/confirm-email", token(mill, "Confirm the address of Meera Mill"))
 }
 
-func (s scenes) conversations(t *testing.T) {
+func (s scenarios) conversations(t *testing.T) {
 	t.Helper()
 	made := func(body string) (id int64, key string) {
 		var k struct {
@@ -131,7 +131,7 @@ func (s scenes) conversations(t *testing.T) {
 }
 
 // confirmations has a party that is asked.
-func (s scenes) confirmations(t *testing.T) {
+func (s scenarios) confirmations(t *testing.T) {
 	t.Helper()
 	c := s.asha.Client
 	account := apptest.IdOf(t, []byte(c.POST("/client", `{"name":"Meera"}`).Status(201).Text))
@@ -156,7 +156,7 @@ func (s scenes) confirmations(t *testing.T) {
 }
 
 // calls has a call of a provider that has no effect.
-func (s scenes) calls(t *testing.T) {
+func (s scenarios) calls(t *testing.T) {
 	t.Helper()
 	var bot struct{ ID int64 }
 	require.NoError(t, json.Unmarshal([]byte(s.asha.POST("/api/channels",
@@ -175,7 +175,7 @@ func (s scenes) calls(t *testing.T) {
 	s.ask(t, "replay-webhook", s.Operator(), path+"/replay", "")
 }
 
-func (s scenes) jobs(t *testing.T) {
+func (s scenarios) jobs(t *testing.T) {
 	t.Helper()
 	s.WaitJobs("send_verification")
 	job := s.Jobs("kind=send_verification")[0].ID
@@ -187,7 +187,7 @@ func (s scenes) jobs(t *testing.T) {
 }
 
 // parked makes the books stop at one event, and then at another.
-func (s scenes) parked(t *testing.T) {
+func (s scenarios) parked(t *testing.T) {
 	t.Helper()
 	account := apptest.Open(s.asha.Client, "Union")
 	s.asha.GET("/banks").Status(200)
@@ -213,7 +213,7 @@ func (s scenes) parked(t *testing.T) {
 }
 
 // rebuilds has a rebuild under an operator's control, a rebuild whose tables differ from the live ones, and a rollback.
-func (s scenes) rebuilds(t *testing.T) {
+func (s scenarios) rebuilds(t *testing.T) {
 	t.Helper()
 	const books = "/ops/projections/books"
 	s.Operator().POST(books+"/rebuild", `{"throttle":1}`).Status(202)
@@ -231,7 +231,7 @@ func (s scenes) rebuilds(t *testing.T) {
 }
 
 // full requests the previously empty lists again, after records were created.
-func (s scenes) full(t *testing.T) {
+func (s scenarios) full(t *testing.T) {
 	t.Helper()
 	for _, op := range s.ops { // for the lists of one account, bot or campaign
 		if writes(op) && op.Area != "" && op.Method == "POST" && s.samples[op.ID].Refused == 0 {

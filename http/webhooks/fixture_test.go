@@ -83,8 +83,8 @@ func (p *provider) made() map[string]int {
 	return maps.Clone(p.effects)
 }
 
-// rig is a server with one webhook.
-type rig struct {
+// fixture is a server with one webhook.
+type fixture struct {
 	*provider
 
 	t        *testing.T
@@ -97,9 +97,9 @@ type rig struct {
 	operator *apitest.Client
 }
 
-func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
+func newFixture(t *testing.T, adapt ...func(*inbox.Config)) *fixture {
 	t.Helper()
-	r := &rig{t: t, provider: &provider{effects: map[string]int{}, fails: map[string]error{}}, metrics: prometheus.NewRegistry()}
+	r := &fixture{t: t, provider: &provider{effects: map[string]int{}, fails: map[string]error{}}, metrics: prometheus.NewRegistry()}
 	log := slog.New(slog.DiscardHandler)
 	var err error
 	r.pool, err = pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
@@ -143,13 +143,13 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 }
 
 // work handles calls until the test ends.
-func (r *rig) work() {
+func (r *fixture) work() {
 	r.t.Helper()
 	r.workWith(r.inbox)
 }
 
 // workWith handles calls as the process of another inbox.
-func (r *rig) workWith(other *inbox.Inbox) {
+func (r *fixture) workWith(other *inbox.Inbox) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	var handling sync.WaitGroup
@@ -158,27 +158,27 @@ func (r *rig) workWith(other *inbox.Inbox) {
 }
 
 // failing sets or removes the error of calls with an id.
-func (r *rig) failing(id string, err error) {
+func (r *fixture) failing(id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fails[id] = err
 }
 
 // send calls the webhook with the secret.
-func (r *rig) send(body string) *apitest.Answer {
+func (r *fixture) send(body string) *apitest.Answer {
 	r.t.Helper()
 	return apitest.New(r.t, r.url, "").With("X-Secret", secret, "Content-Type", "text/plain").POST(path, body)
 }
 
 // list returns the calls that the operator sees.
-func (r *rig) list(query string) (calls []opsview.Webhook) {
+func (r *fixture) list(query string) (calls []opsview.Webhook) {
 	r.t.Helper()
 	r.operator.GET("/ops/webhooks" + query).Status(200).JSON(&calls)
 	return calls
 }
 
 // until waits for a number of calls with a verdict.
-func (r *rig) until(verdict string, count int) []opsview.Webhook {
+func (r *fixture) until(verdict string, count int) []opsview.Webhook {
 	r.t.Helper()
 	var calls []opsview.Webhook
 	require.Eventually(r.t, func() bool {
@@ -189,7 +189,7 @@ func (r *rig) until(verdict string, count int) []opsview.Webhook {
 }
 
 // count returns the value of a counter or gauge of the endpoint, -1 if it has none.
-func (r *rig) count(name string) float64 {
+func (r *fixture) count(name string) float64 {
 	r.t.Helper()
 	families, err := r.metrics.Gather()
 	require.NoError(r.t, err)
