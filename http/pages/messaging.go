@@ -57,7 +57,7 @@ var messagingResources = []*resource{
 	{
 		word: "bots", title: "Bots", button: "Create a bot", about: "They answer your customers by themselves.",
 		list: "list-bots", get: "get-bot", create: "create-bot", edit: "edit-bot", remove: "delete-bot",
-		columns: []string{"name", "active", "channelIds", "fileCount", "urlCount"},
+		columns: []string{"name", "active", "channelIds", "fileCount", "urlCount"}, fixed: url.Values{"scope": {"workspace"}},
 		each: []action{{
 			operation: "try-bot", button: "Try it", shows: true,
 			about: "Ask as a customer would. Nothing is sent; webhooks are only simulated unless you choose to call them.",
@@ -150,9 +150,9 @@ func inStates(name string, states ...string) func(map[string]any) bool {
 	return func(record map[string]any) bool { return slices.Contains(states, textOf(record[name])) }
 }
 
-// reach returns the text and the audience of an unsent campaign, nil for another. The API has no dry run of a campaign.
+// reach returns the text and the audience of an unsent campaign, nil for another and for that of a confirmation. The API has no dry run of a campaign.
 func (d *desk) reach(campaign map[string]any) any {
-	if !inStatus("draft", "scheduled", "paused")(campaign) {
+	if !inStatus("draft", "scheduled", "paused")(campaign) || campaign["audience"] == "parties" {
 		return nil
 	}
 	text, query := "", url.Values{"limit": {strconv.Itoa(rowsFound)}}

@@ -340,3 +340,12 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	b.get("/app/campaigns/2").Says("01 Mar 2099, 10:00")
 	b.follow(b.submitOf("/app/campaigns/2", "/app/campaigns/2", `value="cancel-campaign"`)).Says("The campaign was cancelled.", "cancelled")
 }
+
+// TestAMemberSeesAllBotsOfTheWorkspace shows that a member's list has the bots that other members and keys created.
+func TestAMemberSeesAllBotsOfTheWorkspace(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
+	shop(o, asha.Workspace)
+	signedIn(o, asha.User.Email).get("/app/list/bots").Is(200).Says("Helper")
+}
