@@ -116,13 +116,14 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 		return v.deny(err)
 	}
 	shown.Base = string(base)
-	values := stored
+	values, known, found := stored, entriesByID(draft), map[string]bool{}
 	if typed != nil {
 		values = typed.over(stored)
 	} else {
-		for _, e := range entriesOf(stored["entries"]) {
-			if found, _ := shown.Clients.find(v.lang, textOf(e["client_name"])); found != "" && e["client_id"] == nil {
-				e["client_id"] = shown.Clients.Text(found) // it is not saved yet
+		for i, e := range entriesOf(stored["entries"]) {
+			if client, _ := shown.Clients.find(v.lang, textOf(e["client_name"])); client != "" && e["client_id"] == nil {
+				e["client_id"], found[fmt.Sprintf("entries[%d].client_id", i)] = shown.Clients.Text(client), true // it is not saved yet
+				delete(known[plain(e["id"])], "client_proposals")
 			}
 		}
 	}
@@ -134,7 +135,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	drawn[0].Label = "Client of the entries without one"
 	last := len(drawn) - 1 // the entries
 	shown.Head = drawn[:last]
-	entries, known := entriesOf(values["entries"]), entriesByID(draft)
+	entries := entriesOf(values["entries"])
 	for i, fields := range drawn[last].Lines {
 		one := draftEntry{Name: fmt.Sprintf("entries[%d]", i), Number: i + 1, Fields: fields}
 		if i < len(entries) {
@@ -145,7 +146,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	shown.Wrong = append(shown.Wrong, v.lang.misplaced(drawn, faults)...)
 	shown.Next = "save"
 	if shown.Plan == nil && v.permissions()["ledger:write"] {
-		shown.Plan, shown.Next = v.plan(id)
+		shown.Plan, shown.Next = v.plan(id, found)
 	}
 	if typed == nil {
 		nameless := func(e map[string]any) bool { return e["client_id"] == nil }
@@ -155,14 +156,19 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}
 }
 
-// plan sets the resulting orders and the next step.
-func (v *visit) plan(id string) (_ *preview, next string) {
+// plan sets the resulting orders and the next step. It names no missing field that the form has found.
+func (v *visit) plan(id string, found map[string]bool) (_ *preview, next string) {
 	var made struct {
 		Orders []map[string]any `json:"orders"`
 	}
 	_, refused := v.ask("convert-order-draft", request{vars: []string{id}, body: map[string]any{}, dry: true}, &made)
 	p := &preview{}
 	if refused != nil {
+		all := len(refused.Errors)
+		refused.Errors = slices.DeleteFunc(refused.Errors, func(f fault.Field) bool { return found[f.Field] })
+		if all > 0 && len(refused.Errors) == 0 {
+			return &preview{Wrong: []string{v.lang.t("Not saved yet.")}}, "save"
+		}
 		p.Wrong = v.lang.lacking(refused)
 		lacksSlip := func(f fault.Field) bool { return strings.HasSuffix(f.Field, ".slip_number") }
 		lacksOther := func(f fault.Field) bool { return !lacksSlip(f) && !strings.HasSuffix(f.Field, ".client_id") }
@@ -422,7 +428,7 @@ func (v *visit) editDraft() page {
 // previewedDraft shows the effect of a form. The orders contain only saved values.
 func (v *visit) previewedDraft(form draftForm, changes *draftChanges) page {
 	id := v.r.PathValue("id")
-	p, _ := v.plan(id)
+	p, _ := v.plan(id, nil)
 	var refused *problem
 	if len(changes.writes) > 0 {
 		p = &preview{Wrong: []string{v.lang.t("Not saved yet.")}}

@@ -241,6 +241,10 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 
 	t.Run("convert", func(t *testing.T) {
 		b.get("/app/drafts").Is(200).Says("There are none yet.")
+		sure := b.get(received(o, "party: patel jewellers\npayal 250 gm")).Is(200).Says("written: patel jewellers", "Slip number: entry 1")
+		require.Contains(t, sure.Text, `value="Patel Jewellers"`)
+		require.NotContains(t, sure.Text, "Patel Jewellers?", "the form has it already")
+		require.NotContains(t, sure.Text, "Client: entry 1")
 		draft := received(o, "party: ramesh jewelers\npayal 250 gm 4 pcs\nring 5 gm")
 		b.get("/app/drafts").Is(200).Says("+91 98123 45678", "2 items", "party: ramesh jewelers")
 		b.get(draft).Is(200).Says("party: ramesh jewelers", "written: ramesh jewelers", "Ramesh Jewellers?", "% sure", "Client: entry 1, 2",
