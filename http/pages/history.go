@@ -176,6 +176,7 @@ var figureWithUnit = regexp.MustCompile(`[\d,.]+ [g%]`)
 // openedPart is a part of a text, up to a mark.
 type openedPart struct {
 	HTML   template.HTML
+	Figure template.HTML // of the mark, which stays on its line
 	Marked bool
 	formula
 }
@@ -188,7 +189,15 @@ func openedParts(of any) (parts []openedPart) {
 	}
 	escaped := strings.Split(figureWithUnit.ReplaceAllString(html.EscapeString(e.Text), `<span class="whole">$0</span>`), worked)
 	for i, text := range escaped {
-		part := openedPart{HTML: template.HTML(text), Marked: i < len(escaped)-1} //nolint:gosec // the text is escaped
+		part := openedPart{Marked: i < len(escaped)-1}
+		if part.Marked {
+			at := strings.LastIndexByte(text, ' ') + 1
+			if strings.HasSuffix(text, "</span>") {
+				at = strings.LastIndex(text, "<span")
+			}
+			text, part.Figure = text[:at], template.HTML(text[at:]) //nolint:gosec // the text is escaped
+		}
+		part.HTML = template.HTML(text) //nolint:gosec // the text is escaped
 		if part.Marked && i < len(e.Formulas) {
 			part.formula = e.Formulas[i]
 		}

@@ -42,7 +42,7 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 	b.get("/app/enquiries").Is(200).Says("Asha Rao", "<b>How many?</b>", mill.Name, "Pending")
 	b.get("/app/enquiries?status=lost").Is(200).Says("Nothing matches.")
 	b.get("/app/enquiries?company_id=" + mill.ID.String()).Is(200).Says("Asha Rao")
-	shown := b.get(first).Is(200).Says("<b>How many?</b>", "Quantity 3", "+"+phone, "The enquiry came.", "Who was told")
+	shown := b.get(first).Is(200).Says("<b>How many?</b>", "Quantity 3", "+91 "+phone[2:7]+" "+phone[7:], "The enquiry came.", "Who was told")
 	require.Contains(t, shown.Text, `href="mailto:asha@`)
 	require.NotContains(t, shown.Text, `value="chat"`, "nobody has this phone")
 	b.get("/enquiries/" + strings.TrimPrefix(first, "/app/enquiries/")).Leads(first)

@@ -22,7 +22,7 @@ func orderResource() *resource {
 		refs: map[string]string{"client_id": "client", "karigar_id": "karigar"}, cells: "orders",
 		weights: []string{"ordered", "delivered", "left"},
 		without: []string{"slip_number"},
-		columns: []string{"order", "status", "client", "slip_number", "date", "delivery_date", "items", "ordered", "delivered", "left"},
+		columns: []string{"order", "status", "client", "slip_number", "date", "delivery_date", "items", "ordered", "left"},
 		live: []string{
 			"client", "status", "date", "slip_number", "delivery_date", "ordered", "delivered", "left", "items", "warnings", "takadas",
 		},

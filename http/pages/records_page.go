@@ -105,12 +105,14 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	switch {
 	case name == "audience" && text == "all":
 		out.Text = d.lang.t("All contacts")
+	case name == "audience" && text == "parties": // of a confirmation
+		out.Text = d.lang.t("Parties")
 	case word != "" && text != "":
 		out.Text, out.Link = d.NameOf(word, text), linkOf(word, text)
 	case notTime == nil:
 		out.Moment = text
 	case notDay == nil:
-		out.Day = text
+		out.Day, out.Class = text, "date"
 	case s.Kind == "select" && text != "":
 		out.Text, out.Chip = d.lang.t(wordOf(text)), cmp.Or(stateChips[text], "plain")
 	case name == "ownerId":
