@@ -48,6 +48,23 @@ func openNewest(p *browsertest.Page, account string) {
 	p.Enter()
 }
 
+// TestARowOfMoneyIsEnteredByTheKeyboard shows that Enter leads past the fields of an item to the amount.
+func TestARowOfMoneyIsEnteredByTheKeyboard(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	account := karigar(o)
+	p := enter(o, write)
+	p.Go(account)
+	p.Until(`document.activeElement.name === "date"`)
+	p.Keys(kb.F4, kb.Enter, kb.Enter, kb.Enter)
+	require.True(t, p.Is(`document.activeElement.name === "out_entries[0].amount"`))
+	p.Write("1500")
+	p.Keys(kb.Enter, kb.Enter) // the second is on an empty line
+	require.True(t, p.Is(`document.activeElement.matches("#entry button.primary")`))
+	p.Enter()
+	require.Contains(t, p.Text(".rows tbody tr"), "Amount ₹1,500.00")
+}
+
 // TestARowIsCorrectedByTheKeyboard is the second flow of PAGES.md.
 func TestARowIsCorrectedByTheKeyboard(t *testing.T) {
 	t.Parallel()

@@ -57,11 +57,13 @@
 
   const entry = document.getElementById("entry");
   const to = e => { e?.focus(); e?.select?.(); };
-  // Enter goes to the next field; after the last one of a line to the next line; on an empty line to what follows the lines.
+  // Enter goes to the next field; after the last one of a line to the next line; on an empty line to what follows the lines. In a form
+  // whose lines are all empty it goes on inside the line, to the amount of a row without an item.
   const goOn = (form, at) => {
     const line = at.closest(".line"), all = inputs(form), rest = all.slice(all.indexOf(at) + 1), next = rest[0];
-    if (line && empty(line)) return to(rest.find(e => !line.parentNode.contains(e)));
-    if (line && (!next || next.closest(".line") !== line)) {
+    const ends = next?.closest(".line") !== line, begun = [...form.querySelectorAll(".line")].some(l => !empty(l));
+    if (line && empty(line) && (begun || ends)) return to(rest.find(e => !line.parentNode.contains(e)));
+    if (line && ends) {
       const after = line.nextElementSibling || addLine(line.parentNode);
       return to(after.querySelector("input"));
     }
