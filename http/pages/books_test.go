@@ -145,6 +145,7 @@ func TestBooksAreKeptInABrowser(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	b := byKey(o, o.Home, write)
+	var kept []string
 	for _, e := range entries {
 		opened := b.submitOf("/app/accounts", "/app/accounts", `name="token"`, "kind", e.kind, "name", "Party of "+e.kind, "type", e.open)
 		b.follow(opened).Says("The account is open.", "Party of "+e.kind, "There are no rows yet.")
@@ -169,15 +170,22 @@ func TestBooksAreKeptInABrowser(t *testing.T) {
 		}
 		voided := b.submitOf(row, row, `value="void"`, "reason", "typed twice")
 		b.follow(voided).Says("The row is void.", "made the row void", "typed twice")
+		rename := "rename-" + e.kind
+		b.follow(b.submitOf(account, account, `value="`+rename+`"`, "name", "New party of "+e.kind)).
+			Says("The change is saved.", "New party of "+e.kind)
+		kept = append(kept, account)
 	}
 	b.get("/app/").Is(200).Says("Who owes what", "Karigar", "Bank")
 	b.get("/app/accounts?q=karigar&go=1").Is(http.StatusSeeOther)
-	b.get("/app/accounts?kind=bank").Is(200).Says("Party of bank")
-	require.NotContains(t, b.get("/app/accounts?kind=bank").Words(), "Party of client")
-	bank := regexp.MustCompile(`/app/accounts/bank/\d+`).FindString(b.get("/app/accounts?kind=bank").Text)
-	require.NotContains(t, b.get(bank+"?as_of=2025-03-01").Text, `value="delete-bank"`, "earlier books have another balance")
-	b.follow(b.submitOf(bank, bank, `value="delete-bank"`, "reason", "opened twice")).Says("Deleted.")
-	b.get(bank).Is(404)
+	b.get("/app/accounts?kind=bank").Is(200).Says("New party of bank")
+	require.NotContains(t, b.get("/app/accounts?kind=bank").Words(), "party of client")
+	for i, account := range kept {
+		remove := `value="delete-` + entries[i].kind + `"`
+		require.NotContains(t, b.get(account+"?as_of=2025-03-01").Text, remove, "earlier books have another balance")
+		b.submitOf(account, account, remove).Is(422).Says("Say why.")
+		b.follow(b.submitOf(account, account, remove, "reason", "opened twice")).Says("Deleted.")
+		b.get(account).Is(404)
+	}
 }
 
 // book is an account of a bank with rows.
