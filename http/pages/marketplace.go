@@ -127,7 +127,7 @@ func (d *desk) Notified(e map[string]any) (all []string) {
 	for _, way := range [][2]string{{"email", "Mail to you"}, {"chat", "Chat to you"}, {"crm", "CRM"}} {
 		one := inner(inner(e, "notifications"), way[0])
 		if state := textOf(one["status"]); state != "" {
-			all = append(all, d.lang.t(way[1])+": "+d.lang.t(english["told"][state])+around(" (", textOf(one["error"]), ")"))
+			all = append(all, d.lang.t(way[1])+": "+d.lang.t(english["told"][state])+around(" (", d.lang.said(textOf(one["error"])), ")"))
 		}
 	}
 	return all
@@ -216,15 +216,6 @@ type goodsPage struct {
 	Asked            bool
 }
 
-// relative returns the address of a file of this server without the server, which opens at the visitor's address of it.
-func (p *Pages) relative(address string) (_ string, own bool) {
-	path, own := strings.CutPrefix(address, p.PublicURL+"/")
-	if own {
-		return "/" + path, true
-	}
-	return address, false
-}
-
 const offers = 24 // on a page
 
 // honeypot is a hidden field that only programs fill.
@@ -291,10 +282,4 @@ func priceOf(p map[string]any) string {
 		return currency + " " + amount.StringFixed(2)
 	}
 	return rupees(amount)
-}
-
-// oneLineOf returns the beginning of a text as one line.
-func oneLineOf(text any) string {
-	words := []rune(strings.Join(strings.Fields(textOf(text)), " "))
-	return string(words[:min(len(words), 200)])
 }
