@@ -35,12 +35,16 @@ func rowResource(kind string) *resource {
 	}
 	never := func(map[string]any) bool { return false } // the pages have buttons of their own
 	toAccount := func(d *desk, _ map[string]any) string { return accountPath(kind, d.parent) }
+	toNextRow := func(d *desk, row map[string]any) string {
+		query := url.Values{"date": {textOf(row["date"])}, "row": {plain(row["id"])}, "side": {d.r.PostForm.Get("side")}}
+		return withQuery(accountPath(kind, d.parent), query)
+	}
 	number := func(d *desk, _ map[string]any) map[string]any { return map[string]any{"row_id": json.Number(d.id)} }
 	says := func(d *desk, row map[string]any) *preview { return d.previewOf(kind, row) }
 	return &resource{
 		word: "rows", get: "get-" + kind + "-row", find: (*desk).ledgerRow, own: (*desk).row, cells: "rows", more: (*desk).line,
 		history: func(d *desk, _ map[string]any) []change { return d.lang.history("row", d.versions(), nil, d.actor) },
-		actions: []action{{operation: "add-" + kind + "-row", did: "added", preview: says, to: (*desk).toNextRow}},
+		actions: []action{{operation: "add-" + kind + "-row", did: "added", preview: says, to: toNextRow}},
 		each: []action{
 			{
 				name: "edit", operation: "edit-" + kind + "-row", button: "Correct", did: "edited", edit: true, reason: true, when: editable,
@@ -67,19 +71,17 @@ func rowResource(kind string) *resource {
 			},
 			{name: "undone", operation: "delete-" + kind + "-row", did: "undone", reason: true, when: never, to: toAccount},
 			{name: "undo", operation: "edit-" + kind + "-row", did: "put-back", reason: true, when: never,
-				body: func(row map[string]any) any { return beforeEdit(row) }},
+				body: func(row map[string]any) any { // as it was before its newest change
+					was := inner(inner(row, "newest"), "before")
+					in, out := given(was["in_entries"]), given(was["out_entries"])
+					return map[string]any{"id": row["id"], "date": was["date"], "in_entries": in, "out_entries": out}
+				}},
 		},
 	}
 }
 
 // reversible reports whether a row counts.
 func reversible(row map[string]any) bool { return row["void"] != true && row["reversed_by"] == nil }
-
-// toNextRow returns the address of the account with the form for the row after an added one.
-func (d *desk) toNextRow(row map[string]any) string {
-	query := url.Values{"date": {textOf(row["date"])}, "row": {plain(row["id"])}, "side": {d.r.PostForm.Get("side")}}
-	return withQuery(accountPath(d.of.parent.word, d.parent), query)
-}
 
 // versions returns the history of the row of the page.
 func (d *desk) versions() (all []map[string]any) {
@@ -101,14 +103,6 @@ func (d *desk) ledgerRow() (row map[string]any, refused *problem) {
 		}
 	}
 	return row, refused
-}
-
-// beforeEdit returns a row as it was before its newest change, as the body of an edit.
-func beforeEdit(row map[string]any) map[string]any {
-	was := inner(inner(row, "newest"), "before")
-	return map[string]any{
-		"id": row["id"], "date": was["date"], "in_entries": given(was["in_entries"]), "out_entries": given(was["out_entries"]),
-	}
 }
 
 // row shows a row, or the account after a new row was refused.

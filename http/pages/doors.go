@@ -82,7 +82,7 @@ func (v *visit) door(d door) page {
 		_, refused := v.ask(d.operation, request{body: sent, key: v.r.PostForm.Get("key")}, &answer)
 		switch {
 		case refused == nil && d.signedIn:
-			return v.joined(textOf(answer["workspace_id"]))
+			return v.enterWorkspace(textOf(answer["workspace_id"]), true)
 		case refused == nil:
 			shown.Done = true
 			return page{template: "door", title: d.Title, body: shown}

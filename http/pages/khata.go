@@ -39,8 +39,6 @@ type khatasPage struct {
 	Key          string
 }
 
-func (v *visit) khatas() page { return v.khataList(khatasPage{}, 0) }
-
 func (v *visit) khataList(shown khatasPage, status int) page {
 	number := v.number()
 	query := url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(khatasShown)}}
@@ -226,7 +224,8 @@ func (v *visit) openForKhata(shown khataPage, entries []khataEntry) page {
 		body["type"], _ = strconv.Atoi(work)
 	}
 	var opened map[string]any
-	if _, refused := v.ask("open-"+kind, request{body: body, key: keyOf(shown.Key, kind, name)}, &opened); refused != nil {
+	key := uuid.NewSHA1(uuid.NameSpaceURL, []byte(shown.Key+"\n"+kind+"\n"+name)).String()
+	if _, refused := v.ask("open-"+kind, request{body: body, key: key}, &opened); refused != nil {
 		faults := map[string]string{fmt.Sprintf("entries[%d].account", at): detail(refused)}
 		return v.showKhata(shown, entries, faults, refused.Status)
 	}
@@ -387,9 +386,4 @@ func entryFaults(l language, refused *problem, entries []khataEntry, of []int) *
 // accountText returns an account's name with its kind.
 func (v *visit) accountText(name, kind string) string {
 	return name + " · " + v.lang.t(kindName(kind))
-}
-
-// keyOf returns the Idempotency-Key of one write of a form.
-func keyOf(key string, parts ...string) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(key+"\n"+strings.Join(parts, "\n"))).String()
 }

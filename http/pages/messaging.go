@@ -150,7 +150,8 @@ func inStates(name string, states ...string) func(map[string]any) bool {
 	return func(record map[string]any) bool { return slices.Contains(states, textOf(record[name])) }
 }
 
-// reach returns the text and the audience of an unsent campaign, nil for another and for that of a confirmation. The API has no dry run of a campaign.
+// reach returns the text and the audience of an unsent campaign, nil for another and for that of a confirmation. The API has no dry run of
+// a campaign.
 func (d *desk) reach(campaign map[string]any) any {
 	if !inStatus("draft", "scheduled", "paused")(campaign) || campaign["audience"] == "parties" {
 		return nil

@@ -163,15 +163,6 @@ func (l language) left(weight decimal.Decimal) string {
 	return l.tf("After it %s is left.", grams(json.Number(weight.String())))
 }
 
-// itemNames are the names of an order's items. Its takadas use the same names.
-func itemNames(order map[string]any) refs {
-	r := refs{List: "item-names"}
-	for _, item := range entriesOf(order["items"]) {
-		r.Choices = append(r.Choices, choice{Text: textOf(item["item_name"])})
-	}
-	return r
-}
-
 // ofItems gives the fields of orders their labels, and the datalist of the names of items. It removes the API's hints, which address
 // programs.
 func ofItems(fields []field, list string) {

@@ -29,6 +29,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/http/api"
@@ -231,15 +233,16 @@ type page struct {
 
 // frame has the layout's data around a page's body.
 type frame struct {
-	Title, Theme, Here, Token, Workspace, Version, Key string
-	Lang                                               language
-	Who                                                string // empty: not signed in
-	Places                                             []place
-	Workspaces                                         []choice
-	Done                                               string // confirmation of the last action
-	Stale                                              bool
-	May                                                map[string]bool // permissions, such as ledger:write
-	Body                                               any
+	Title, Theme, Here, Token, Workspace, Version string
+	Key                                           string // Idempotency-Key: a form that is sent twice has one effect
+	Lang                                          language
+	Who                                           string // empty: not signed in
+	Places                                        []place
+	Workspaces                                    []choice
+	Done                                          string // confirmation of the last action
+	Stale                                         bool
+	May                                           map[string]bool // permissions, such as ledger:write
+	Body                                          any
 }
 
 // render writes the whole page or none of it.
@@ -256,7 +259,7 @@ func (v *visit) render(p page) {
 	}
 	f := frame{
 		Title: v.lang.t(p.title), Theme: cookieOf(v.r, themeCookie), Here: v.r.URL.RequestURI(), Token: v.session.Token, Version: v.Version,
-		Key: newKey(), Lang: v.lang, Done: english["done"][v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body,
+		Key: uuid.NewString(), Lang: v.lang, Done: english["done"][v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body,
 		Stale: v.w.Header().Get("Bahi-Stale") != "",
 	}
 	if v.r.Method != http.MethodGet { // a refused form; its own address may have no page
@@ -302,7 +305,11 @@ func (v *visit) fail(err error) {
 	body := map[string]any{"Detail": shown.Detail}
 	if errors.Is(err, errOldForm) {
 		body["SignIn"] = v.signInPath()
-		v.returnTo(v.r.PostForm.Get("workspace"))
+		if in, err := uuid.Parse(v.r.PostForm.Get("workspace")); err == nil && v.who.Type == "" {
+			s := v.session
+			s.In = in // the next sign-in enters the workspace of the form
+			v.keep(s)
+		}
 	}
 	v.render(page{template: "error", title: "Not possible", status: shown.Status, body: body})
 }
@@ -368,7 +375,12 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		// figures and parts of API records
 		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings, "held": lang.held,
 		"entered": lang.entered, "restated": lang.restated, "accountAt": pathOf, "sure": sure, "unsure": unsure, "localTime": lang.localTime,
-		"own":         func(address string) string { own, _ := p.relative(address); return own },
+		"own": func(address string) string { // of a file of this server: without the server, so at the visitor's address of it
+			if path, own := strings.CutPrefix(address, p.PublicURL+"/"); own {
+				return "/" + path
+			}
+			return address
+		},
 		"phone":       func(n any) string { return phone(textOf(n)) },
 		"kindName":    func(kind any) string { return kindName(textOf(kind)) },
 		"balances":    func(of map[string]any) []balance { return lang.balancesOf(textOf(of["kind"]), of) },
@@ -385,7 +397,11 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		// cells of records
 		"english": func(use string, word any) string { return english[use][textOf(word)] }, "fullName": fullName, "weightOf": weightOf,
 		"negative": func(n any) bool { d, _ := toDecimal(n); return d.IsNegative() },
-		"oneLine":  oneLineOf, "unsureOf": unsureOf, "count": func(items any) string { return lang.count(len(entriesOf(items))) },
+		"oneLine": func(text any) string { // its beginning
+			words := []rune(strings.Join(strings.Fields(textOf(text)), " "))
+			return string(words[:min(len(words), 200)])
+		},
+		"unsureOf": unsureOf, "count": func(items any) string { return lang.count(len(entriesOf(items))) },
 		"chipOf": func(state any) string { return cmp.Or(stateChips[textOf(state)], "plain") }, "buildState": buildState,
 		"rounded": func(format string, n any) string { return fmt.Sprintf(format, float(n)) },
 		"whole":   func(n any) string { return unsigned(n, 0) }, "lasting": lang.lasting, "perSecond": lang.perSecond,

@@ -281,7 +281,11 @@ func (d *desk) record(in sent) page {
 	b.Forms = d.forms(in, record)
 	if d.refs != nil {
 		b.Lists = maps.Clone(d.refs)
-		b.Lists["item_name"] = itemNames(record)
+		items := refs{List: "item-names"} // of an order: its takadas have the same names
+		for _, item := range entriesOf(record["items"]) {
+			items.Choices = append(items.Choices, choice{Text: textOf(item["item_name"])})
+		}
+		b.Lists["item_name"] = items
 	}
 	b.Wrong, b.Refused = stray(in, b.Forms), in.status != 0
 	if d.of.links != nil {

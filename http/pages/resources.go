@@ -225,7 +225,7 @@ func (p *Pages) routes() {
 	}
 	for pattern, answer := range map[string]func(*visit) page{
 		"GET /app/{$}":                            (*visit).today,
-		"POST /app/workspace":                     (*visit).chooseWorkspace,
+		"POST /app/workspace":                     func(v *visit) page { return v.enterWorkspace(v.r.PostForm.Get("workspace"), false) },
 		"GET /app/find":                           (*visit).find,
 		"GET /app/accounts":                       (*visit).accounts,
 		"POST /app/accounts":                      (*visit).openAccount,
@@ -236,7 +236,7 @@ func (p *Pages) routes() {
 		"GET /app/audit":                          (*visit).trail,
 		"GET /app/drafts/{id}":                    func(v *visit) page { return v.desk(draftResource(), true).serve() },
 		"POST /app/drafts/{id}":                   (*visit).editDraft,
-		"GET /app/khata":                          (*visit).khatas,
+		"GET /app/khata":                          func(v *visit) page { return v.khataList(khatasPage{}, 0) },
 		"POST /app/khata":                         (*visit).uploadKhata,
 		"GET /app/khata/{id}":                     (*visit).khata,
 		"POST /app/khata/{id}":                    (*visit).checkKhata,

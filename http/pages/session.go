@@ -185,9 +185,6 @@ func cookieOf(r *http.Request, name string) string {
 	return cookie.Value
 }
 
-// newKey returns an Idempotency-Key for a form, so that a form that is sent twice has one effect.
-func newKey() string { return uuid.NewString() }
-
 // signInPath returns the address of the sign-in page, which then redirects back, after a form to its page.
 func (v *visit) signInPath() string {
 	next := v.r.URL.RequestURI()
@@ -198,15 +195,6 @@ func (v *visit) signInPath() string {
 		return Path + "/sign-in"
 	}
 	return Path + "/sign-in?next=" + url.QueryEscape(next)
-}
-
-// returnTo lets the next sign-in enter the workspace of a form whose session has ended.
-func (v *visit) returnTo(workspace string) {
-	if in, err := uuid.Parse(workspace); err == nil && v.who.Type == "" {
-		s := v.session
-		s.In = in
-		v.keep(s)
-	}
 }
 
 // signingIn is the content of the sign-in page.
@@ -352,22 +340,17 @@ func (v *visit) workspaces() (found []choice) {
 	return found
 }
 
-// chooseWorkspace enters another workspace of the user.
-func (v *visit) chooseWorkspace() page {
-	to, err := uuid.Parse(v.r.PostForm.Get("workspace"))
-	if err != nil {
+// enterWorkspace enters another workspace of the user, or one that the user has joined.
+func (v *visit) enterWorkspace(id string, joined bool) page {
+	s := v.session
+	var err error
+	if s.In, err = uuid.Parse(id); err != nil {
 		return v.deny(fault.New(fault.Invalid, "Choose one of your workspaces"))
 	}
-	if _, err := api.Enter(v.r.Context(), to); err != nil {
-		return v.deny(err)
+	if !joined { // the visit is of before
+		_, err = api.Enter(v.r.Context(), s.In)
+		v.deny(err)
 	}
-	return v.goInto(to)
-}
-
-// goInto enters a workspace.
-func (v *visit) goInto(workspace uuid.UUID) page {
-	s := v.session
-	s.In = workspace
 	return v.keeping(s, Path+"/?done=workspace")
 }
 
@@ -385,15 +368,6 @@ func within(next string) string {
 		return Path + "/"
 	}
 	return u.RequestURI()
-}
-
-// joined enters the workspace that the visitor has joined.
-func (v *visit) joined(workspace string) page {
-	in, err := uuid.Parse(workspace)
-	if err != nil {
-		return v.deny(fmt.Errorf("the workspace that was joined: %w", err))
-	}
-	return v.goInto(in)
 }
 
 const (

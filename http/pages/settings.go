@@ -22,8 +22,6 @@ var settingsParts = []place{
 	{Name: "Closed periods", Link: settings + "/periods", needs: "ledger:read"},
 }
 
-func settingsSections(v *visit) []place { return allowed(settingsParts, v.permissions()) }
-
 // settingsResources returns the resources of settings.
 func settingsResources() []*resource {
 	all := []*resource{
@@ -55,10 +53,22 @@ func settingsResources() []*resource {
 			each: []action{
 				{
 					operation: "change-member", button: "Change the rights", did: "member", fields: rightsFields,
-					starts: func(_ *desk, m map[string]any) map[string]any { return map[string]any{"permissions": levels(m)} },
+					starts: func(_ *desk, member map[string]any) map[string]any {
+						levels := map[string]any{}
+						for _, area := range areas {
+							levels[area] = cmp.Or(textOf(inner(member, "permissions")[area]), "none")
+						}
+						return map[string]any{"permissions": levels}
+					},
 				},
 				{
-					operation: "remove-member", button: "Remove the member", danger: true, did: "removed", to: (*desk).afterRemoval,
+					operation: "remove-member", button: "Remove the member", danger: true, did: "removed",
+					to: func(d *desk, _ map[string]any) string {
+						if d.id == d.who.ID { // no longer a member, who may read the page
+							return Path + "/"
+						}
+						return d.of.address("", "")
+					},
 					about: "The person sees nothing of the workspace any more. What they wrote stays. Another invitation brings them back.",
 				},
 			},
@@ -128,7 +138,8 @@ func settingsResources() []*resource {
 		},
 	}
 	for _, r := range all {
-		r.base, r.sections = cmp.Or(r.base, settings), settingsSections
+		r.base = cmp.Or(r.base, settings)
+		r.sections = func(v *visit) []place { return allowed(settingsParts, v.permissions()) }
 	}
 	return all
 }
@@ -154,14 +165,6 @@ func (v *visit) themes() []choice {
 // IsSelf reports whether an id is the visitor's.
 func (v *visit) IsSelf(id string) bool { return id == v.who.ID }
 
-// afterRemoval redirects a member who has left to the first page: such a member may no longer read the members' page.
-func (d *desk) afterRemoval(map[string]any) string {
-	if d.id == d.who.ID {
-		return Path + "/"
-	}
-	return d.of.address("", "")
-}
-
 // Ended reports whether an API key was revoked or has expired.
 func (d *desk) Ended(key map[string]any) bool {
 	until, err := time.Parse(time.RFC3339, textOf(key["expires_at"]))
@@ -176,15 +179,6 @@ var rightsFields = []string{"permissions.ledger", "permissions.messaging", "perm
 
 func readsBooks(*desk, map[string]any) map[string]any {
 	return map[string]any{"permissions": map[string]any{"ledger": "read"}}
-}
-
-// levels returns the permissions of a member, each area with its level.
-func levels(member map[string]any) map[string]any {
-	of := map[string]any{}
-	for _, area := range areas {
-		of[area] = cmp.Or(textOf(inner(member, "permissions")[area]), "none")
-	}
-	return of
 }
 
 // rights returns permissions in words.
