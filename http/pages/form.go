@@ -23,7 +23,7 @@ type field struct {
 	Unit, Hint         string
 	Value, Error       string
 	Required, Computed bool // Computed: the server computed the value
-	Skip               bool // usually computed by the server, so the Enter key skips it
+	Passed             bool // usually computed by the server or without effect, so the Enter key skips it
 	Focus              bool // the first input with a fault
 	Options            []string
 	List               string    // id of a datalist
@@ -67,7 +67,8 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) (dra
 		}
 		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
 		f.Required, f.Computed = required && p.Required && !p.Nullable, slices.Contains(computed, any(p.Name))
-		f.Skip = p.Name == "metal" || strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")
+		f.Passed = p.Name == "metal" || strings.Contains(p.Description, "for information only") ||
+			strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")
 		if head, _, _ := strings.Cut(f.Hint, ":"); head == "Grams" || head == "Rupees" || head == "Percent" {
 			f.Hint = "" // the unit suffices
 		}

@@ -130,6 +130,13 @@ func TestFormOfRows(t *testing.T) {
 		require.Equal(t, asJSON(t, o.Example), asJSON(t, o.Body.read(draw(t, o.Body.fields("", o.Example, nil, 3)), false)), id)
 		require.Empty(t, o.Body.read(draw(t, o.Body.fields("", nil, nil, 3)), false), id)
 	}
+	var entered []string
+	for _, f := range operationOf(t, "add-polisher-row").Body.fields("", nil, nil, 1)[1].Lines[0] {
+		if !f.Passed {
+			entered = append(entered, f.Key)
+		}
+	}
+	require.Equal(t, []string{"item_name", "pieces", "weight", "loss_weight", "amount", "description"}, entered, "Enter skips the rate")
 }
 
 func TestFormReadsKinds(t *testing.T) {
