@@ -32,8 +32,9 @@ type column struct{ right, width float64 }
 func (c column) left() float64 { return c.right - c.width }
 
 const (
-	gutter     = 8.0 // between columns, half on each side of a rule
-	pad        = 3.4 // between rows
+	gutter     = 8.0  // between columns, half on each side of a rule
+	wideGutter = 13.0 // between a number and its details: pdftotext joins words that are closer than 1.5 ems
+	pad        = 3.4  // between rows
 	minDetails = 150.0
 	minAmount  = 4.5 // ems
 	hanging    = 6.0 // indent of the further lines of an entry
@@ -74,7 +75,7 @@ func newTable(t *typesetter, s *Statement) table {
 // the width, and each amount that does not fit gets a smaller size.
 func place(dates, numbers float64, widths groups[float64]) table {
 	var ems float64
-	room := right - margin - 3*gutter
+	room := right - margin - 2*gutter - wideGutter
 	for _, g := range widths {
 		for _, w := range g {
 			ems += w
@@ -105,7 +106,7 @@ func place(dates, numbers float64, widths groups[float64]) table {
 	}
 	tab.dates = column{right: margin + gutter/2 + dates*size, width: dates * size}
 	tab.numbers = column{right: tab.dates.right + gutter + numbers*size, width: numbers * size}
-	tab.details = column{right: x, width: x - tab.numbers.right - gutter}
+	tab.details = column{right: x, width: x - tab.numbers.right - wideGutter}
 	return tab
 }
 

@@ -131,36 +131,60 @@ func (e *Engine) Run(ctx context.Context, q Question) (r Result, err error) {
 		return r, err
 	}
 	if !e.Model.Chats() {
-		return e.quote(ctx, q, r)
+		return t.quote(ctx, r)
 	}
 	return t.converse(ctx, r)
 }
 
 // quote adds a reply that quotes passages, if they cover enough of the question.
-func (e *Engine) quote(ctx context.Context, q Question, r Result) (Result, error) {
-	texts, titles := make([]string, len(r.Passages)), make([]string, len(r.Passages))
-	for i, p := range r.Passages {
-		texts[i] = p.Text
-		if p.Source.Name != nil {
-			titles[i] = *p.Source.Name
-		}
+func (t *talk) quote(ctx context.Context, r Result) (Result, error) {
+	from, quoted, err := t.quoteStatements(ctx)
+	if err == nil && quoted.Text == "" {
+		from = r.Passages
+		texts, titles := textsOf(from)
+		quoted, err = t.Knowledge.Quote(ctx, t.Bot, t.Text, texts, titles, knowledge.Bounds{Coverage: t.Coverage, Characters: maxQuote})
 	}
-	quoted, err := e.Knowledge.Quote(ctx, q.Bot, q.Text, texts, titles, knowledge.Bounds{Coverage: e.Coverage, Characters: maxQuote})
 	if err != nil {
 		return r, err
 	}
 	if quoted.Text == "" {
-		r.Handover, r.Reason, r.Answer = true, "no passage covers the question", Fallback(q.State, q.Text)
+		r.Handover, r.Reason, r.Answer = true, "no passage covers the question", Fallback(t.State, t.Text)
 		return r, nil
 	}
 	var sources []string
 	for _, i := range quoted.From {
-		if line := r.Passages[i].Source.line(); !slices.Contains(sources, line) {
+		if line := from[i].Source.line(); !slices.Contains(sources, line) {
 			sources = append(sources, line)
 		}
 	}
 	r.Answer = quoted.Text + "\n\n" + strings.Join(sources, "\n")
 	return r, nil
+}
+
+// quoteStatements quotes the rows of statements that the question names, from the passages that it returns.
+func (t *talk) quoteStatements(ctx context.Context) (from []Passage, q knowledge.Quoted, err error) {
+	found, err := t.Knowledge.Statements(ctx, t.Bot, t.Text)
+	if err == nil && len(found) > 0 {
+		from, err = t.known(ctx, found)
+	}
+	if err != nil || len(from) == 0 {
+		return nil, q, err
+	}
+	texts, _ := textsOf(from)
+	q, err = t.Knowledge.QuoteStatements(ctx, t.Bot, t.Text, texts, maxQuote)
+	return from, q, err
+}
+
+// textsOf returns the texts of passages, and the names of their sources.
+func textsOf(passages []Passage) (texts, titles []string) {
+	texts, titles = make([]string, len(passages)), make([]string, len(passages))
+	for i, p := range passages {
+		texts[i] = p.Text
+		if p.Source.Name != nil {
+			titles[i] = *p.Source.Name
+		}
+	}
+	return texts, titles
 }
 
 // line returns the text that names the source of a passage.
@@ -227,19 +251,27 @@ func (t *talk) search(ctx context.Context, text string) (fresh []Passage, err er
 	if err != nil || len(passages) == 0 {
 		return nil, err
 	}
+	all, err := t.known(ctx, passages)
+	for _, f := range all {
+		if !slices.ContainsFunc(t.found, func(known Passage) bool { return known.Text == f.Text }) {
+			t.found, fresh = append(t.found, f), append(fresh, f)
+		}
+	}
+	return fresh, err
+}
+
+// known returns the passages with their sources, without those of deleted sources.
+func (t *talk) known(ctx context.Context, passages []knowledge.Passage) (all []Passage, err error) {
 	sources, err := t.Views.Sources(ctx, t.AsOf, t.Request.Workspace, t.Bot)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range passages {
-		i := slices.IndexFunc(sources, func(s Source) bool { return s.ID == p.Source })
-		if i < 0 || slices.ContainsFunc(t.found, func(f Passage) bool { return f.Text == p.Text }) { // deleted, or known to the model
-			continue
+		if i := slices.IndexFunc(sources, func(s Source) bool { return s.ID == p.Source }); i >= 0 {
+			all = append(all, Passage{Text: p.Text, Score: p.Coverage, Source: sources[i]})
 		}
-		f := Passage{Text: p.Text, Score: p.Coverage, Source: sources[i]}
-		t.found, fresh = append(t.found, f), append(fresh, f)
 	}
-	return fresh, nil
+	return all, nil
 }
 
 const rules = `

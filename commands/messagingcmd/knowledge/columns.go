@@ -12,22 +12,23 @@ func columnsOf(table [][]botsource.Cell) (names []botsource.Cell, body [][]botso
 			names = append([]botsource.Cell{{From: row[0].From, To: row[0].To}}, names...)
 		}
 	}
-	if len(body) == 1 || !subheads(body[0]) {
+	if len(body) == 1 || !subheads(names, body[0]) {
 		return names, body
 	}
 	return joined(names, body[0]), body[1:]
 }
 
-// subheads reports whether a row has column names below other names. Such names repeat, as "Cash ₹" below both IN and OUT.
-func subheads(row []botsource.Cell) bool {
-	seen := map[string]bool{}
+// subheads reports whether a row has column names below other names. Such names repeat, as "Cash ₹" below both IN and OUT, or are below one
+// name.
+func subheads(names, row []botsource.Cell) bool {
+	seen, under := map[string]bool{}, map[int]bool{}
 	for _, f := range row {
 		if digits.MatchString(f.Text) {
 			return false
 		}
-		seen[f.Text] = true
+		seen[f.Text], under[nearest(names, f)] = true, true
 	}
-	return len(seen) < len(row)
+	return min(len(seen), len(under)) < len(row)
 }
 
 // joined returns the names of a second row combined with the names above.

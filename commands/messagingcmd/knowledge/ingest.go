@@ -168,7 +168,7 @@ func (r *Indexer) text(ctx context.Context, workspace uuid.UUID, data []byte, na
 				break
 			}
 		}
-		text = pages.String()
+		text = statement(pages.String())
 	default:
 		if text, err = botsource.Decode(data, ""); err != nil {
 			return "", "", err

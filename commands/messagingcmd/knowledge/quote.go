@@ -44,8 +44,12 @@ func (s *Store) Quote(ctx context.Context, bot int64, question string, passages,
 		return q, err
 	}
 	var all []item
+	_, aboutStatement := asksStatement(question)
 	for i, p := range passages {
 		for _, it := range items(p) {
+			if aboutStatement && it.stated() { // no row has all words of the question
+				continue
+			}
 			it.passage, it.outer = i, append(it.outer, titles[i])
 			all = append(all, it)
 		}

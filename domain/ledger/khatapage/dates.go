@@ -121,6 +121,12 @@ func dateOf(text string) (d day, formed bool) {
 	return d, true
 }
 
+// Day parses a date that somebody wrote. The year is 0 if it is absent.
+func Day(text string) (year, month, day int, ok bool) {
+	d, formed := dateOf(text)
+	return d.year, d.month, d.day, formed && d.exists() && !d.doubtful
+}
+
 // undoubledYear removes a digit that text recognition read twice from a year of three or five digits.
 func undoubledYear(text string) (year string, doubled bool) {
 	for i := 1; i < len(text) && (len(text) == 3 || len(text) == 5 && text[:2] == "20"); i++ {
