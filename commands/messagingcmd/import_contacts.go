@@ -41,7 +41,7 @@ const maxEvidence = 500
 
 const (
 	maxThousands = 50  // maximum thousands of rows in a file (CONTRACT.md R14)
-	batchSize    = 100 // rows per transaction: with more, rows of other workspaces wait long
+	batchSize    = 100 // rows per transaction: 500 (CONTRACT.md R14) delays others two to three times as much, see docs/figures.md
 	maxLists     = 100 // lists of one contact
 )
 

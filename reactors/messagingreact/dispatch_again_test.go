@@ -61,7 +61,7 @@ func TestACampaignsMessagesAreDecidedAgainAfterAChange(t *testing.T) {
 			_, err := d.o.Sys.Messages.Channels.Delete(d.t.Context(), d.req, strconv.FormatInt(d.clip.ChannelID, 10))
 			return err
 		}},
-		"the network pauses the template": {status: campaign.StatusFailed, change: func(d *desk, _ string) error {
+		"the network pauses the template": {status: campaign.StatusFailed, change: func(d *fixture, _ string) error {
 			d.net.lists = "PAUSED"
 			channels := *d.Messages.Channels
 			channels.Commands = d.o.Sys.Commands
