@@ -260,10 +260,16 @@ func (c *call) release() {
 	if c.file.content != nil {
 		_ = c.file.content.Close() // it is not read again
 	}
+	c.discard()
+}
+
+// discard closes the file of the buffered response.
+func (c *call) discard() {
 	if s := c.answering; s != nil {
 		if s.file != nil {
 			_ = s.file.Close()
 		}
 		c.api.files.Release(s.size)
+		c.answering = nil
 	}
 }

@@ -55,8 +55,9 @@ type spool struct {
 	rested time.Time    // see giveWay
 }
 
-// spooling returns the call's empty response. The end of the call discards it.
+// spooling returns the call's empty response, and discards an earlier one. The end of the call discards it.
 func (c *call) spooling() *spool {
+	c.discard()
 	c.answering = &spool{call: c, rested: time.Now()}
 	return c.answering
 }

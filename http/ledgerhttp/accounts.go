@@ -67,13 +67,22 @@ func (o operations[In, Out]) accounts() {
 // list registers the list of all accounts, or of the accounts of one type.
 func (o operations[In, Out]) list(path, words string, kind *int) {
 	api.Handle(o.API, o.op(api.Op{
-		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", Expensive: true,
+		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances",
 	}), func(ctx context.Context, in *AsOf) (*api.Body[[]Account[In, Out]], error) {
 		as, err := o.as(ctx, *in)
 		if err != nil {
 			return nil, err
 		}
-		found, err := o.Views.Accounts(ctx, api.At(ctx), workspace(ctx), o.l, kind, as)
+		read := func(most int) ([]ledgerview.Account, error) {
+			return o.Views.Accounts(ctx, api.At(ctx), workspace(ctx), o.l, kind, as, most)
+		}
+		found, err := read(shortList + 1)
+		if err == nil && len(found) > shortList {
+			err = api.InTurn(ctx, func() (err error) {
+				found, err = read(0)
+				return err
+			})
+		}
 		accounts := make([]Account[In, Out], len(found))
 		for i := range found {
 			accounts[i] = o.account(found[i])

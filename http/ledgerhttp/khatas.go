@@ -86,13 +86,10 @@ func (r *Routes) ScannedPages() {
 		SomePage
 		ledgerview.KhataFilter
 	}) (answer *api.Array[ledgerview.ListedUpload], err error) {
-		page, err := in.get()
-		if err != nil {
-			return nil, err
-		}
-		err = in.inTurn(ctx, func() (err error) {
-			answer, err = api.Listed(r.Views.Khatas(ctx, api.At(ctx), workspace(ctx), page, in.KhataFilter))
-			return err
+		err = in.read(ctx, func(page readmodels.Page) (int64, error) {
+			rows, total, err := r.Views.Khatas(ctx, api.At(ctx), workspace(ctx), page, in.KhataFilter)
+			answer, err = api.Listed(rows, total, err)
+			return total, err
 		})
 		return answer, err
 	})

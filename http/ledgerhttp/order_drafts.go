@@ -11,6 +11,7 @@ import (
 	"bahi/commands/ledgercmd"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/http/api"
+	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -46,13 +47,10 @@ func (r *Routes) OrderDrafts() {
 			SomePage
 			ledgerview.DraftFilter
 		}) (answer *api.Array[ledgerview.OrderDraft], err error) {
-			page, err := in.get()
-			if err != nil {
-				return nil, err
-			}
-			err = in.inTurn(ctx, func() (err error) {
-				answer, err = api.Listed(r.Views.OrderDrafts(ctx, api.At(ctx), workspace(ctx), r.Zone, page, in.DraftFilter))
-				return err
+			err = in.read(ctx, func(page readmodels.Page) (int64, error) {
+				rows, total, err := r.Views.OrderDrafts(ctx, api.At(ctx), workspace(ctx), r.Zone, page, in.DraftFilter)
+				answer, err = api.Listed(rows, total, err)
+				return total, err
 			})
 			return answer, err
 		})

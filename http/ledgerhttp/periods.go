@@ -9,6 +9,7 @@ import (
 	"bahi/domain/ledger/period"
 	"bahi/domain/unit"
 	"bahi/http/api"
+	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -102,19 +103,18 @@ func (r *Routes) ClosedPeriods() {
 		if err != nil {
 			return nil, err
 		}
-		page, err := in.get()
-		if err != nil {
+		if _, err := in.get(); err != nil {
 			return nil, err
 		}
-		found := PeriodBalances{Balances: []ledgerview.ClosingBalance{}}
+		found := PeriodBalances{}
 		if found.Period, err = r.Views.Period(ctx, api.At(ctx), workspace(ctx), in.Through.Value, as); err != nil {
 			return nil, err
 		}
-		err = in.inTurn(ctx, func() error {
+		err = in.read(ctx, func(page readmodels.Page) (int64, error) {
 			balances, total, err := r.Views.ClosingBalances(ctx, api.At(ctx), workspace(ctx), found.Through,
 				ledgerview.As{KnownAt: &found.Position}, page)
-			found.Balances, found.Total = append(found.Balances, balances...), total
-			return err
+			found.Balances, found.Total = append([]ledgerview.ClosingBalance{}, balances...), total
+			return total, err
 		})
 		return api.Answer(found, err)
 	})

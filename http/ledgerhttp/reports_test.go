@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
@@ -267,4 +269,36 @@ func TestAStatementForASpreadsheetHasALineForEachEntry(t *testing.T) {
 	s.GET(ledger + "/statement.csv?page=2").Status(422)
 	s.GET(fmt.Sprint("/bank-ledger/", s.hdfc, "/statement.xlsx?to=2025-03-01")).Status(200)
 	s.GET(fmt.Sprint("/bank-ledger/", s.meena, "/statement.csv")).Problem(404, "Bank account not found")
+}
+
+// Short lists need no turn: a colleague's long answers do not delay them.
+func TestShortListsAreReadBesideLongAnswers(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	c := o.Bearer(o.Key(o.Home, `{"ledger":"write"}`).Key)
+	account := apptest.Open(c, "SBI")
+	apptest.Post(c, account, apptest.Deposit("2025-03-01", "5"))
+	c.GET("/client-orders").Status(200)
+	var table string
+	require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select oid::regclass::text from pg_class where relname = 'client_order' and
+		relkind = 'r'`).Scan(&table))
+	tx, err := o.Sys.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context()) //nolint:errcheck // it is repeated below
+	_, err = tx.Exec(t.Context(), `lock table `+table+` in access exclusive mode`)
+	require.NoError(t, err)
+	var drawing sync.WaitGroup
+	for range 2 { // the turns of the workspace
+		drawing.Go(func() { c.GET("/client-orders/pdf").Status(200) })
+	}
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := tx.QueryRow(t.Context(), `select count(*) from pg_locks where not granted and relation = $1::regclass`, table).Scan(&waiting)
+		return err == nil && waiting >= 2
+	}, time.Minute, 10*time.Millisecond)
+	for _, path := range []string{"/banks", apptest.Ledger(account), "/khata-uploads"} {
+		c.GET(path).Status(200)
+	}
+	require.NoError(t, tx.Rollback(t.Context()))
+	drawing.Wait()
 }

@@ -151,12 +151,27 @@ func (p SomePage) get() (readmodels.Page, error) {
 	return readmodels.Page{Number: p.Page, Size: p.PageSize}, nil
 }
 
-// inTurn reads a page immediately. It reads all rows when the limiter allows it.
-func (p SomePage) inTurn(ctx context.Context, read func() error) error {
-	if p.PageSize > 0 {
-		return read()
+// shortList is the maximum number of rows that are read without a turn.
+const shortList = 200
+
+// read reads a page, or a short list, immediately. It reads a longer list again when the limiter allows it. take reads a page and returns the
+// number of all rows.
+func (p SomePage) read(ctx context.Context, take func(readmodels.Page) (total int64, err error)) error {
+	page, err := p.get()
+	if err != nil {
+		return err
 	}
-	return api.InTurn(ctx, read)
+	if p.PageSize > 0 {
+		_, err = take(page)
+		return err
+	}
+	if total, err := take(readmodels.Page{Number: 1, Size: shortList}); err != nil || total <= shortList {
+		return err
+	}
+	return api.InTurn(ctx, func() error {
+		_, err := take(page)
+		return err
+	})
 }
 
 // Selection selects a part of a ledger.

@@ -7,6 +7,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/http/api"
+	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -66,11 +67,12 @@ func (o operations[In, Out]) rows() {
 		if err != nil {
 			return nil, err
 		}
-		read := &rowsRead[In, Out]{Body: api.NewList[Row[In, Out]](ctx)}
-		err = in.inTurn(ctx, func() (err error) {
+		read := &rowsRead[In, Out]{}
+		err = in.read(ctx, func(page readmodels.Page) (_ int64, err error) {
+			sel.Page, sel.PageSize, read.Body = page.Number, page.Size, api.NewList[Row[In, Out]](ctx)
 			read.Total, err = o.Views.EachRow(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), sel,
 				func(r ledgerview.Row) error { return read.Body.Add(o.read(r)) })
-			return err
+			return read.Total, err
 		})
 		return read, err
 	})

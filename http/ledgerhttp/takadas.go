@@ -11,6 +11,7 @@ import (
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/takada"
 	"bahi/http/api"
+	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -33,17 +34,18 @@ func (r *Routes) Takadas() {
 		SomePage
 		ledgerview.TakadaFilter
 	}) (*takadasRead, error) {
-		page, err := in.get()
+		_, err := in.get()
 		if err == nil {
 			err = r.knownTakadas(ctx, in.TakadaFilter)
 		}
 		if err != nil {
 			return nil, err
 		}
-		read := &takadasRead{Body: api.NewList[ledgerview.ClientTakada](ctx)}
-		return read, in.inTurn(ctx, func() (err error) {
+		read := &takadasRead{}
+		return read, in.read(ctx, func(page readmodels.Page) (_ int64, err error) {
+			read.Body = api.NewList[ledgerview.ClientTakada](ctx)
 			read.Total, err = r.Views.EachTakada(ctx, api.At(ctx), workspace(ctx), page, in.TakadaFilter, read.Body.Add)
-			return err
+			return read.Total, err
 		})
 	})
 	api.Handle(r.API, orderOp(api.Op{

@@ -194,9 +194,12 @@ func (a As) reading(at *readmodels.At) *readmodels.At {
 }
 
 // Accounts returns the workspace's accounts of a ledger with their balances. kind selects one type; nil: all.
-func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, kind *int, as As) ([]Account, error) {
+func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, kind *int, as As,
+	most int) ([]Account, error) {
 	sql, args := as.accounts(workspace, l.Name, nil, kind)
-	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[Account], sql+` order by a.id`, args)
+	args["most"] = int64(most)
+	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[Account],
+		sql+` order by a.id limit nullif(@most::bigint, 0)`, args)
 }
 
 // Account returns one account, or the ledger's NoAccount.
