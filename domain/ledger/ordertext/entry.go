@@ -1,6 +1,7 @@
 package ordertext
 
 import (
+	"slices"
 	"strings"
 
 	"bahi/domain/unit"
@@ -72,7 +73,7 @@ func (it *item) take(a *atom) {
 	case word, named:
 		switch {
 		case len(it.name) == 0 && courtesy[a.folded]:
-		case it.client != "" && it.extent && len(it.name) > 0 && a.kind == word:
+		case it.extent && len(it.name) > 0 && a.kind == word && (it.client != "" || it.another(a)):
 			it.unused = append(it.unused, *a)
 		default:
 			it.behind = it.behind || it.extent && len(it.name) > 0
@@ -106,6 +107,12 @@ func (it *item) take(a *atom) {
 		it.slip, it.slipFirst = a.text, !it.extent && len(it.name) == 0
 	case mark, noise, partyIs, partyWas:
 	}
+}
+
+// another reports whether a word behind a quantity names another article: kada 50 gm, payal, ring 3 pcs.
+func (it *item) another(a *atom) bool {
+	return articles[a.folded] && !materials[a.folded] &&
+		slices.ContainsFunc(it.name, func(name string) bool { return articles[strings.ToLower(name)] && !materials[strings.ToLower(name)] })
 }
 
 // first stores the first quantity of a kind.

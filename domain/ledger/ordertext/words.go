@@ -138,7 +138,9 @@ var (
 		`night jsk kem cho ` +
 		`chho majama
 		khamma ghani खम्मा घणी
-		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab vanakkam waheguru vande mataram shubh suprabhat ramram radheradhe ` +
+		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab vanakkam waheguru satnam
+		सतनाम સતનામ
+		vande mataram shubh suprabhat ramram radheradhe ` +
 		`jaishreekrishna
 		jaishrikrishna jaijinendra jaimatadi harharmahadev jaisiyaram sitaram ` +
 		`नमस्ते नमस्कार प्रणाम सुप्रभात शुभ ` +
@@ -147,7 +149,7 @@ var (
 		નમસ્તે નમસ્કાર પ્રણામ સુપ્રભાત શુભ પ્રભાત સવાર કેમ છો મજામાં જયશ્રીકૃષ્ણ રામરામ જયજિનેન્દ્ર greetings welcome`)
 
 	// noiseWords are words that occur in no name of an item or client.
-	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders chahiye chaiye chahie need needed want ` +
+	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders deliver delivery chahiye chaiye chahie need needed want ` +
 		`urgent urgently jaldi fast asap soon
 		thanks thank thankyou you so much ok okay done forwarded today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
 		`जल्दी धन्यवाद शुक्रिया कल आज મોકલો
@@ -163,6 +165,9 @@ var (
 		coins sikka tops earring earrings necklace bracelet mala gold silver चांदी पायल अंगूठी चेन कड़ा नथ झांझर बिछिया कंगन मंगलसूत्र सिक्का ` +
 		`माला પાયલ વીંટી ચેઇન
 		સાંકળા કડું નથ ઝાંઝર બંગડી મંગળસૂત્ર સિક્કો`)
+
+	// An article with one of these words remains one article: chain 10 gm gold.
+	materials = set("gold silver set tops mala चांदी माला માલા")
 
 	// until are words before a date or time, behindIt are words after it. strict words require no known date or time.
 	until    = set("before after by till until upto on for at within in")
