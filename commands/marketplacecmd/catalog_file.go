@@ -41,19 +41,24 @@ var codes = []string{"sku", "itemcode", "stylecode"}
 
 // columnOf maps files' column names to columns (CONTRACT.md 7.2).
 var columnOf = spreadsheet.Named(map[string]string{
-	"name": "product productname nameofproduct productnames title item itemname nameofitem itemtitle नाम वस्तु उत्पाद सामान " +
-		"નામ વસ્તુ ઉત્પાદન",
+	"name": "product productname nameofproduct productnames title producttitle item itemname nameofitem itemtitle " +
+		"नाम वस्तु उत्पाद सामान " +
+		"आइटम वस्तुकानाम उत्पादकानाम आइटमकानाम " +
+		"નામ વસ્તુ ઉત્પાદન આઇટમ આઈટમ " +
+		"વસ્તુનુંનામ ઉત્પાદનનુંનામ આઇટમનુંનામ",
 	"sku": "skuno skunumber skucode skuid",
 	"itemcode": ending("item product article part catalog catalogue", "code", "no", "number") + "code mpn itemid productid " +
 		"कोड वस्तुकोड उत्पादकोड आइटमकोड કોડ વસ્તુકોડ ઉત્પાદનકોડ આઇટમકોડ",
 	"stylecode":   ending("style design model pattern", "code", "no", "number", "id") + "डिज़ाइननंबर डिजाइननंबर ડિઝાઇનનંબર",
 	"description": "desc details productdescription itemdescription विवरण વિગત વર્ણન",
-	"category":    "productcategory itemcategory श्रेणी વર્ગ શ્રેણી", "sub_category": "",
+	"category": "productcategory itemcategory श्रेणी कैटेगरी " +
+		"વર્ગ શ્રેણી કેટેગરી", "sub_category": "",
 	priceAmount:      "paise pricepaise priceinpaise priceamountpaise",
 	"price":          "rupees " + inRupees("price unitprice sellingprice saleprice mrp rate कीमत दाम मूल्य भाव किंमत કિંમત ભાવ"),
 	"price_currency": "currency मुद्रा ચલણ",
-	"moq": counted("moq minorder minorderqty minorderquantity minimumorder minimumorderqty minimumorderquantity minqty " +
-		"minquantity minimumqty minimumquantity"),
+	"moq": counted("moq minorder minorderqty minorderquantity minimumorder minimumorderqty minimumorderquantity minqty "+
+		"minquantity minimumqty minimumquantity") + " न्यूनतममात्रा ન્યૂનતમજથ્થો " +
+		"ઓછામાંઓછોજથ્થો",
 	"origin_country": "country coo countryoforigin origin madein देश દેશ", "importer_name": "importer", "importer_address": "",
 	"images":       "image imageurl imageurls imagelink imagelinks photo photos photourl picture pictures फोटो चित्र ફોટો",
 	"availability": "availabilitystatus stockstatus उपलब्धता ઉપલબ્ધતા",

@@ -193,10 +193,13 @@ func TestEachColumnOfAFileIsUsedIgnoredOrGuessed(t *testing.T) {
 		require.Equal(t, map[bool]int64{false: 1, true: 25}[accept], f.Items[0].MOQ.Value)
 	}
 	for _, header := range []string{"नाम;मूल्य (₹)", "નામ;કિંમત (રૂ)", "वस्तु;भाव", "Product;Unit Price (INR)", "ITEM;M.R.P. (Rs.)",
-		"Particulars\nName of Item;Rate (रुपये)"} {
+		"Particulars\nName of Item;Rate (रुपये)", "Product Title;Selling Price",
+		"उत्पाद का नाम;मूल्य", "આઇટમ;ભાવ",
+		"વસ્તુનું નામ;કિંમત", "आइटम;दाम"} {
 		require.Equal(t, "a 1250", said(t, header+"\na;12.50"), header)
 	}
-	for _, header := range []string{"MOQ (pcs)", "Min Order Qty", "Min. Qty", "Minimum Order Quantity (nos)"} {
+	for _, header := range []string{"MOQ (pcs)", "Min Order Qty", "Min. Qty", "Minimum Order Quantity (nos)",
+		"न्यूनतम मात्रा", "ઓછામાં ઓછો જથ્થો"} {
 		f, err := read([]byte("name;price;" + header + "\na;1;7"))
 		require.NoError(t, err)
 		require.EqualValues(t, 7, f.Items[0].MOQ.Value, header)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -74,6 +75,9 @@ func ConsentKeyword(text string) (optIn, is bool) {
 	text = quoted.ReplaceAllString(text, "")
 	optIn, is = keyword(words, text)
 	said := strings.Fields(bare(text)[0])
+	if len(said)*2-1 == utf8.RuneCountInString(strings.Join(said, " ")) { // s t o p
+		said = []string{strings.Join(said, "")}
+	}
 	for i := 0; i < len(fillers) && !is; i++ {
 		said = slices.Compact(slices.DeleteFunc(said, func(word string) bool { return fillers[i][word] }))
 		optIn, is = keyword(words, strings.Join(said, " "))
