@@ -154,8 +154,8 @@ func (p SomePage) get() (readmodels.Page, error) {
 // shortList is the maximum number of rows that are read without a turn.
 const shortList = 50
 
-// read reads a page, or a short list, immediately. It reads a longer list again when the limiter allows it. take reads a page and returns the
-// number of all rows.
+// read reads a page, or a short list, immediately. It reads a longer list again when the limiter allows it. take reads a page and returns
+// the number of all rows.
 func (p SomePage) read(ctx context.Context, take func(readmodels.Page) (total int64, err error)) error {
 	page, err := p.get()
 	if err != nil {

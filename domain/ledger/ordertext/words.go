@@ -149,7 +149,8 @@ var (
 		નમસ્તે નમસ્કાર પ્રણામ સુપ્રભાત શુભ પ્રભાત સવાર કેમ છો મજામાં જયશ્રીકૃષ્ણ રામરામ જયજિનેન્દ્ર greetings welcome`)
 
 	// noiseWords are words that occur in no name of an item or client.
-	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders deliver delivery chahiye chaiye chahie need needed want ` +
+	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders deliver delivery
+		chahiye chaiye chahie need needed want ` +
 		`urgent urgently jaldi fast asap soon
 		thanks thank thankyou you so much ok okay done forwarded today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
 		`जल्दी धन्यवाद शुक्रिया कल आज મોકલો
