@@ -346,6 +346,6 @@ func TestAMemberSeesAllBotsOfTheWorkspace(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	asha := o.Person(o.Address("asha"))
-	shop(o, asha.Workspace)
+	createParents(o, asha.Workspace)
 	signedIn(o, asha.User.Email).get("/app/list/bots").Is(200).Says("Helper")
 }
