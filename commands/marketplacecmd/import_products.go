@@ -21,8 +21,8 @@ var skus = unique.Field[product.State]{
 	Records: product.Kind, Claims: product.SKUs, Key: product.State.SKUClaim, Name: "sku", Taken: product.SKUTaken, Load: productOf,
 }
 
-// Shelf has the queries of the read side for imports.
-type Shelf interface {
+// ProductQueries has the queries of the read side for imports.
+type ProductQueries interface {
 	// ProductsBySKU returns all of the company's products with these SKUs, by SKU in the form of [product.SKUKey].
 	ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) (map[string]product.Listed, error)
 }
@@ -56,7 +56,8 @@ type Import struct {
 
 // ImportProducts creates products of a company, and changes the products with the SKU of a row. Each batch of rows is one transaction. A
 // retry with the same key continues where the earlier request stopped.
-func ImportProducts(ctx context.Context, h *commands.Handler, req commands.Request, shelf Shelf, from Import) (all Imported, err error) {
+func ImportProducts(ctx context.Context, h *commands.Handler, req commands.Request, products ProductQueries, from Import,
+) (all Imported, err error) {
 	of, lines := from.Company, from.Lines
 	if req, err = Seller(ctx, h, req, of); err != nil {
 		return all, err
@@ -70,7 +71,7 @@ func ImportProducts(ctx context.Context, h *commands.Handler, req commands.Reque
 		}
 	}
 	if len(keys) > 0 {
-		if i.known, err = shelf.ProductsBySKU(ctx, of, keys); err != nil {
+		if i.known, err = products.ProductsBySKU(ctx, of, keys); err != nil {
 			return all, err
 		}
 	}

@@ -34,10 +34,10 @@ import (
 // companyFixture is a company that sells. Its log has nothing else.
 type companyFixture struct {
 	*testing.T
-	log   *postgres.Store
-	vault *vault.Vault
-	of    uuid.UUID
-	shelf map[string]product.Listed // result of tables, which a test may make outdated
+	log    *postgres.Store
+	vault  *vault.Vault
+	of     uuid.UUID
+	listed map[string]product.Listed // result of tables, which a test may make outdated
 }
 
 var at = uuid.New()
@@ -68,11 +68,11 @@ func asked(key string) commands.Request {
 	return commands.Request{Actor: actor.Actor{Type: "apikey", ID: "7"}, Workspace: at, Operation: "op", Key: key, Fingerprint: []byte(key)}
 }
 
-// ProductsBySKU implements [marketplacecmd.MarketplacePageParams].
+// ProductsBySKU implements [marketplacecmd.ProductQueries].
 func (m *companyFixture) ProductsBySKU(_ context.Context, _ uuid.UUID, keys []string) (map[string]product.Listed, error) {
 	found := map[string]product.Listed{}
 	for _, key := range keys {
-		if p, there := m.shelf[key]; there {
+		if p, there := m.listed[key]; there {
 			found[key] = p
 		}
 	}
@@ -96,7 +96,7 @@ func (m *companyFixture) imports(file, want string) {
 	require.Equal(m, want, said, file)
 }
 
-// look reads the whole log into the shelf, and checks that at no position two products have one SKU. It returns the products by SKU.
+// look reads the whole log into listed, and checks that at no position two products have one SKU. It returns the products by SKU.
 func (m *companyFixture) look() map[string]string {
 	m.Helper()
 	states, shown := map[string]product.State{}, map[string]string{}
@@ -126,14 +126,14 @@ func (m *companyFixture) look() map[string]string {
 			had[s.SKUClaim()] = true
 		}
 	}
-	m.shelf = map[string]product.Listed{}
+	m.listed = map[string]product.Listed{}
 	for id, s := range states {
 		if s.Company == uuid.Nil {
 			continue
 		}
 		key := product.SKUKey(s.SKU.Value)
 		if key != "" {
-			m.shelf[key] = product.Listed{Item: s.Item, ID: uuid.MustParse(id)}
+			m.listed[key] = product.Listed{Item: s.Item, ID: uuid.MustParse(id)}
 		}
 		shown[key] += fmt.Sprintf("%s %d %s", s.Name, s.Price, s.Category.Value)
 	}
@@ -162,22 +162,22 @@ func TestARowWhoseSKUIsKnownChangesItsProduct(t *testing.T) {
 	require.Equal(t, "Ring 350 ", m.look()["a-3"])
 }
 
-// Tables lag, or others are faster. Claims decide.
+// The tables lag behind the log, or another request is faster. Claims decide.
 func TestAnImportOnLateTablesDoublesNoProduct(t *testing.T) {
 	t.Parallel()
 	m := newCompany(t)
 	m.imports(list, "3 0 0 0")
-	m.imports("sku,name,price\nA-1,Hook,9\nA-5,Bolt,5\nA-2,Nail,2\n", "1 1 1 0") // the tables lack it still
+	m.imports("sku,name,price\nA-1,Hook,9\nA-5,Bolt,5\nA-2,Nail,2\n", "1 1 1 0") // the tables do not have it yet
 	all := m.look()
 	require.Len(t, all, 4)
 	require.Equal(t, "Hook 900 Brass", all["a-1"])
 	h := m.handler(m.log)
 	for _, key := range []string{"a-2", "a-5"} {
-		_, err := marketplacecmd.DeleteProduct(t.Context(), h, asked(""), m.shelf[key].ID)
+		_, err := marketplacecmd.DeleteProduct(t.Context(), h, asked(""), m.listed[key].ID)
 		require.NoError(t, err)
 	}
 	other := product.Edit{Details: product.Details{SKU: patch.Set("B-3")}}
-	_, err := marketplacecmd.EditProduct(t.Context(), h, asked(""), m.shelf["a-3"].ID, other)
+	_, err := marketplacecmd.EditProduct(t.Context(), h, asked(""), m.listed["a-3"].ID, other)
 	require.NoError(t, err)
 	m.imports("sku,name,price\nA-2,Nail,7\nA-5,Bolt,7\nA-3,Ring,7\n", "3 0 0 0") // they are gone, or have another SKU
 	m.imports("sku,price\nB-3,8\n", "0 0 0 1")                                   // tables do not have it yet
@@ -193,7 +193,7 @@ func TestASKUIsOneProducts(t *testing.T) {
 	m.imports(list, "3 0 0 0")
 	m.look()
 	h := m.handler(m.log)
-	first, second := m.shelf["a-1"].ID, m.shelf["a-2"].ID
+	first, second := m.listed["a-1"].ID, m.listed["a-2"].ID
 	add := func(sku string) error {
 		c := product.Add{Company: m.of, Name: "x", Price: 1, Details: product.Details{SKU: patch.Set(sku)}}
 		_, err := marketplacecmd.AddProduct(t.Context(), h, asked(""), c)
@@ -225,7 +225,7 @@ func TestASKUIsOneProducts(t *testing.T) {
 	}
 	all.Wait()
 	require.Contains(t, m.look(), "f")
-	require.Contains(t, m.shelf, "e")
+	require.Contains(t, m.listed, "e")
 }
 
 var errGone = errors.New("the process is gone")

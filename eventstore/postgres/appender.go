@@ -23,7 +23,7 @@ const (
 	// maxWaiting is the length of the queue. Callers block while it is full.
 	maxWaiting = 4096
 
-	// maxGroupEvents and maxGroupBytes limit one transaction, and with it how long a small append waits.
+	// maxGroupEvents and maxGroupBytes limit one transaction. So they limit the wait of a small append.
 	maxGroupEvents = 512
 	maxGroupBytes  = 4 << 20
 

@@ -24,7 +24,7 @@ type change struct {
 	position event.Position
 }
 
-// reset empties the window. It will trust expectations that were true at since or later.
+// reset empties the window. Then it trusts only expectations from the position since or later.
 func (w *window) reset(head, since event.Position) {
 	*w = window{since: since, head: head, last: map[string]change{}}
 }

@@ -73,7 +73,7 @@ func TestACompanyIsReadByItsIDAndItsSlug(t *testing.T) {
 	require.Equal(t, byID.Text, o.Anonymous().GET(of(first.Slug)).Status(200).Text)
 	require.Contains(t, byID.Text, `"city":"Surat","state":null`)
 
-	// The slug stays when the name changes, and is not given again.
+	// A change of the name keeps the slug. No other company gets the slug.
 	renamed := c.PATCH(of(first.ID), `{"name":"Other"}`).Status(200)
 	require.Equal(t, renamed.Text, o.Anonymous().GET(of(first.Slug)).Status(200).Text)
 	c.DELETE(of(first.ID)).Status(204)

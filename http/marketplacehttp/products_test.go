@@ -23,7 +23,7 @@ func added(t *testing.T, c *apitest.Client, body string) (p marketplaceview.Prod
 	return p
 }
 
-// names returns the names of a page of products, and how many there are.
+// names returns the names of a page of products, and their number.
 func names(c *apitest.Client, query string) string {
 	var found struct {
 		Data        []marketplaceview.Product `json:"data"`

@@ -285,7 +285,7 @@ func TestUnfitSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// TestMain makes rapid run fewer times: each step of a property asks the database.
+// TestMain makes rapid run fewer times: each step of a property queries the database.
 func TestMain(m *testing.M) {
 	draws.Default(20)
 	os.Exit(m.Run())
