@@ -178,8 +178,8 @@ func (s *Store) Statements(ctx context.Context, bot int64, question string) ([]P
 	if a, is := asksStatement(question); !is || a.refused {
 		return nil, nil
 	}
-	rows, _ := s.Pool.Query(ctx, `select source_id, nth, text, 0::float8, 0::float8 from knowledge.chunk
-		where bot_id + 0 = $1 and words @@ $2::text::tsquery order by source_id, nth limit $3`,
+	rows, _ := s.Pool.Query(ctx, `select source_id, ordinal, text, 0::float8, 0::float8 from knowledge.chunk
+		where bot_id + 0 = $1 and words @@ $2::text::tsquery order by source_id, ordinal limit $3`,
 		bot, wording.Query(bot, []string{"naame", "jama"}), maxStated+1)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Passage])
 	if err != nil {
