@@ -103,6 +103,9 @@ func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Pl
 func (f *Campaigns) TemplatesOf(ctx context.Context, p campaign.Plan, reads commands.Reads) (map[int64]template.State, commands.Reads, error) {
 	all := map[int64]template.State{}
 	for _, s := range p.Sequence() {
+		if _, known := all[s.TemplateID]; known {
+			continue
+		}
 		id := strconv.FormatInt(s.TemplateID, 10)
 		l, err := commands.Load(ctx, f.Commands.Fresh(), template.Kind, id)
 		switch {
