@@ -100,7 +100,9 @@ func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Pl
 
 // TemplatesOf loads the templates of a campaign by id. It adds their revisions to reads. It returns an [UnsendableError] if a template must
 // not be sent.
-func (f *Campaigns) TemplatesOf(ctx context.Context, p campaign.Plan, reads commands.Reads) (map[int64]template.State, commands.Reads, error) {
+func (f *Campaigns) TemplatesOf(ctx context.Context, p campaign.Plan, reads commands.Reads) (
+	map[int64]template.State, commands.Reads, error,
+) {
 	all := map[int64]template.State{}
 	for _, s := range p.Sequence() {
 		if _, known := all[s.TemplateID]; known {

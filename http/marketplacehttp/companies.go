@@ -201,7 +201,8 @@ func companyShown(out commands.Outcome[company.State]) marketplaceview.Company {
 		ID: id, Name: s.Name, Slug: s.Slug, Description: p.Description.Of(nil), Category: p.Category.Of(nil), SubCategory: p.SubCategory.Of(nil),
 		Website: p.Website.Of(nil), Domain: p.Domain.Of(nil),
 		Address: marketplaceview.Address{
-			AddressLine1: p.AddressLine1.Of(nil), City: p.City.Of(nil), State: p.State.Of(nil), Country: p.Country.Of(nil), Pincode: p.Pincode.Of(nil),
+			AddressLine1: p.AddressLine1.Of(nil), City: p.City.Of(nil), State: p.State.Of(nil), Country: p.Country.Of(nil),
+			Pincode: p.Pincode.Of(nil),
 		},
 		GSTIN: p.GSTIN.Of(nil), Phone: p.Phone.Of(nil),
 		Verified: s.Verified, CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
