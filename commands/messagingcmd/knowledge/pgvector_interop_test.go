@@ -76,6 +76,8 @@ func TestPgvectorFindsWhatTheScanFinds(t *testing.T) {
 		_, err = pool.Exec(t.Context(), string(sql), pgx.QueryExecModeSimpleProtocol)
 		require.NoError(t, err, name)
 	}
+	_, err = pool.Exec(t.Context(), `alter table knowledge.chunk rename column nth to ordinal`) // 0013_names renames in other schemas too
+	require.NoError(t, err)
 	s := &Store{Pool: pool, Model: hashed{}}
 	require.NoError(t, s.UsePgvector(t.Context()))
 	require.NoError(t, s.UsePgvector(t.Context()), "it is there already")
