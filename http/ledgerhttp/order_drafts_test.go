@@ -1,9 +1,7 @@
 package ledgerhttp_test
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -212,42 +210,4 @@ func TestUserWhoWroteWithAListedPhoneIsKnownWithoutIt(t *testing.T) {
 		require.NoError(t, err)
 		return body == nil
 	}, time.Minute, 10*time.Millisecond)
-}
-
-// The only turn is taken by a read that waits for the books' table. Lists without a page wait for it.
-func TestAnUnpagedListWaitsForATurn(t *testing.T) {
-	t.Parallel()
-	with := apptest.Settings(t, apptest.Database(t))
-	with.Outside.MaxExpensive = 1
-	o := apptest.StartAs(t, with)
-	key := o.Key(o.Home, `{"ledger":"read"}`).Key
-	clerk := o.Bearer(key)
-	clerk.GET("/banks").Status(200)
-	locked, err := o.Sys.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = locked.Rollback(context.Background()) })
-	_, err = locked.Exec(t.Context(), `lock table books_g1.account in access exclusive mode`)
-	require.NoError(t, err)
-	read := make(chan int)
-	go func() { read <- clerk.GET("/banks").Response.StatusCode }()
-	require.Eventually(t, func() (waits bool) {
-		return o.Sys.Pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database()
-			and wait_event_type = 'Lock' and query like '%account%')`).Scan(&waits) == nil && waits
-	}, time.Minute, 10*time.Millisecond)
-	for _, path := range []string{"/order-drafts", "/takadas", "/khata-uploads"} {
-		clerk.GET(path + "?page_size=1").Status(200)
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		request, err := http.NewRequestWithContext(ctx, "GET", o.URL+path, nil)
-		require.NoError(t, err)
-		request.Header.Set("Authorization", "Bearer "+key)
-		response, err := http.DefaultClient.Do(request)
-		if err == nil {
-			response.Body.Close()
-		}
-		require.ErrorIs(t, err, context.DeadlineExceeded, path)
-		cancel()
-	}
-	require.NoError(t, locked.Rollback(t.Context()))
-	require.Equal(t, 200, <-read)
-	clerk.GET("/order-drafts").Status(200)
 }

@@ -271,13 +271,17 @@ func TestAStatementForASpreadsheetHasALineForEachEntry(t *testing.T) {
 	s.GET(fmt.Sprint("/bank-ledger/", s.meena, "/statement.csv")).Problem(404, "Bank account not found")
 }
 
-// Short lists need no turn: a colleague's long answers do not delay them.
+// Short lists and pages need no turn: a colleague's long answers do not delay them. A long list waits for its turn.
 func TestShortListsAreReadBesideLongAnswers(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	c := o.Bearer(o.Key(o.Home, `{"ledger":"write"}`).Key)
 	account := apptest.Open(c, "SBI")
 	apptest.Post(c, account, apptest.Deposit("2025-03-01", "5"))
+	long := apptest.Open(c, "HDFC")
+	for range 51 {
+		apptest.Post(c, long, apptest.Deposit("2025-03-01", "5"))
+	}
 	c.GET("/client-orders").Status(200)
 	var table string
 	require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select oid::regclass::text from pg_class where relname = 'client_order' and
@@ -296,8 +300,18 @@ func TestShortListsAreReadBesideLongAnswers(t *testing.T) {
 		err := tx.QueryRow(t.Context(), `select count(*) from pg_locks where not granted and relation = $1::regclass`, table).Scan(&waiting)
 		return err == nil && waiting >= 2
 	}, time.Minute, 10*time.Millisecond)
-	for _, path := range []string{"/banks", apptest.Ledger(account), "/khata-uploads"} {
+	for _, path := range []string{"/banks", apptest.Ledger(account), "/khata-uploads", apptest.Ledger(long) + "?page_size=60"} {
 		c.GET(path).Status(200)
+	}
+	answered := make(chan struct{})
+	drawing.Go(func() {
+		c.GET(apptest.Ledger(long)).Status(200)
+		close(answered)
+	})
+	select {
+	case <-answered:
+		require.Fail(t, "a long list needs no turn")
+	case <-time.After(300 * time.Millisecond):
 	}
 	require.NoError(t, tx.Rollback(t.Context()))
 	drawing.Wait()
