@@ -238,7 +238,7 @@ func TestWorkersStartAgainAfterALostConnection(t *testing.T) {
 	r.insert(jobs, greet{})
 	tx, err := r.pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it ends the test
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
 	_, err = tx.Exec(t.Context(), `lock table river.river_queue`)
 	require.NoError(t, err)
 	r.background(jobs.Run)

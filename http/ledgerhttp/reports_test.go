@@ -288,7 +288,7 @@ func TestShortListsAreReadBesideLongAnswers(t *testing.T) {
 		relkind = 'r'`).Scan(&table))
 	tx, err := o.Sys.Pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer tx.Rollback(t.Context()) //nolint:errcheck // it is repeated below
+	defer tx.Rollback(t.Context())
 	_, err = tx.Exec(t.Context(), `lock table `+table+` in access exclusive mode`)
 	require.NoError(t, err)
 	var drawing sync.WaitGroup

@@ -28,7 +28,7 @@ func (r *Routes) Transfers() {
 		"Pair two rows of different accounts with opposite values", 200),
 		func(ctx context.Context, in *struct {
 			Body struct {
-				Rows []int64 `json:"rows" minItems:"2" maxItems:"2" doc:"IDs of the two rows"`
+				Rows []int64 `json:"rows" minItems:"2" maxItems:"2" example:"[73,74]" doc:"IDs of the two rows"`
 			}
 		}) (*api.Body[PairedRows], error) {
 			return paired(ctx)(r.Books.PairRows(ctx, api.Request(ctx), in.Body.Rows))

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"net/http"
 	"syscall"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func TestUnloggedTablesAreFoldedAgainAfterACrashOfPostgres(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it only reads
+		defer conn.Close(context.WithoutCancel(t.Context()))
 		return conn.QueryRow(t.Context(), sql).Scan(into...)
 	}
 	require.NoError(t, ask(books, &before))
@@ -47,10 +48,10 @@ func TestUnloggedTablesAreFoldedAgainAfterACrashOfPostgres(t *testing.T) {
 	require.Eventually(t, func() bool {
 		again := ask(books, &after) == nil && after != before
 		r := c.GET("/bank/1")
-		if r.Response.StatusCode == 200 {
+		if r.Response.StatusCode == http.StatusOK {
 			require.JSONEq(t, account, r.Text)
 		}
-		return again && r.Response.StatusCode == 200
+		return again && r.Response.StatusCode == http.StatusOK
 	}, time.Minute, time.Millisecond)
 	apptest.Healthy(t, command("doctor"))
 	p.Stop()

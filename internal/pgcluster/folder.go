@@ -101,7 +101,7 @@ func (f folder) reachable(ctx context.Context, o owner) error {
 	if closed == "" {
 		return fmt.Errorf("run a program as %s, the user that runs Postgres because Postgres refuses to run as root: %w", o.name, err)
 	}
-	return fmt.Errorf("Postgres refuses to run as root, and its user %s cannot enter %s above the data folder %s: "+
+	return fmt.Errorf("user %s, who runs Postgres because it refuses to run as root, cannot enter %s above the data folder %s: "+
 		"name another data folder (BAHI_DATA=/var/lib/bahi), or run bahi as an ordinary user", o.name, closed, f.root)
 }
 

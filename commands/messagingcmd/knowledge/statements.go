@@ -168,7 +168,7 @@ func asksStatement(question string) (a asking, is bool) {
 	}
 	a.rest = strings.Join(words, " ")
 	m := ofAccount.FindStringSubmatch(rest)
-	a.theirs = m != nil && m[1] == "" && !ours.MatchString(rest)
+	a.theirs = len(m) > 0 && m[1] == "" && !ours.MatchString(rest)
 	a.refused = a.refused || refusals.MatchString(rest)
 	return a, a.dated || a.balance || a.opening || a.total || a.given || a.received
 }
@@ -277,9 +277,9 @@ func (a asking) names(row string) bool {
 	case a.total:
 		return totalOf.MatchString(row) && !a.dated && !a.balance && a.sided(row)
 	case a.opening:
-		return sum != nil && sum[1] == "Opening" && !a.dated && strings.Contains(row, "; Balance ")
+		return len(sum) > 0 && sum[1] == "Opening" && !a.dated && strings.Contains(row, "; Balance ")
 	case a.balance && !a.dated:
-		return sum != nil && sum[1] == "Closing" && strings.Contains(row, "; Balance ")
+		return len(sum) > 0 && sum[1] == "Closing" && strings.Contains(row, "; Balance ")
 	case at == nil: // a sum
 		return false
 	case a.dated && !a.on(at[1]), a.balance && !strings.Contains(row, "; Balance "):

@@ -477,9 +477,10 @@ func undoubled(text string) string {
 	runes := []rune(text)
 	for i, c := range runes {
 		digit := confused.Replace(string(c))
-		if digit == string(c) || !(i > 0 && string(runes[i-1]) == digit || i+1 < len(runes) && string(runes[i+1]) == digit) {
-			b.WriteRune(c)
+		if digit != string(c) && (i > 0 && string(runes[i-1]) == digit || i+1 < len(runes) && string(runes[i+1]) == digit) {
+			continue
 		}
+		b.WriteRune(c)
 	}
 	return b.String()
 }

@@ -64,7 +64,7 @@ func dateOf(text string) (d day, formed bool) {
 	named := slices.ContainsFunc(part.FindAllString(text, -1), func(p string) bool { return monthOf(p) > 0 })
 	if numeric && !named && strings.ContainsAny(text, "/-.") {
 		plain := confused.Replace(strings.ToLower(text))
-		misread, text = !latin && plain != strings.ToLower(text), plain
+		misread, text = !latin && !strings.EqualFold(plain, text), plain
 	}
 	var numbers []string
 	between, end := "", 0

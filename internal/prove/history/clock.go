@@ -112,7 +112,7 @@ func (p *Postgres) clock() string { return filepath.Join(p.dir, "clock") }
 
 // setClock sets the clock of Postgres ahead by a number of seconds. Each process of Postgres looks once a second.
 func (p *Postgres) setClock(ahead int64) error {
-	return os.WriteFile(p.clock(), fmt.Appendf(nil, "%+d\n", ahead), 0o644) //nolint:gosec // G306: another user's Postgres reads it
+	return os.WriteFile(p.clock(), fmt.Appendf(nil, "%+d\n", ahead), 0o644) // another user's Postgres reads it
 }
 
 // postgresClockJumps sets the clock of Postgres up to 100 seconds ahead or back, and right again after some seconds.

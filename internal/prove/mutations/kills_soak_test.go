@@ -86,7 +86,7 @@ func isDense(t *testing.T, database, step string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
-	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it has only read
+	defer conn.Close(context.WithoutCancel(t.Context()))
 	var dense, whole bool
 	require.NoError(t, conn.QueryRow(t.Context(), `
 		select count(*) = max(position) and min(position) = 1, bool_and(more = 0 or follows = more - 1)
