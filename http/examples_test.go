@@ -73,7 +73,7 @@ func shown(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// shortened leaves one of the values of each list.
+// shortened leaves one of the values of each list. It leaves two plain values, because some lists need two.
 func shortened(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -81,9 +81,14 @@ func shortened(value any) any {
 			v[name] = shortened(v[name])
 		}
 	case []any:
-		if len(v) > 0 {
-			return []any{shortened(v[0])}
+		for i := range v {
+			v[i] = shortened(v[i])
+			switch v[i].(type) {
+			case map[string]any, []any:
+				return v[:i+1]
+			}
 		}
+		return v[:min(len(v), 2)]
 	}
 	return value
 }
