@@ -19,11 +19,16 @@ type At struct {
 	past  bool           // reads wait for no later position
 	once  bool           // all reads require the head of the log at the start of the first read
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	freshness
+	first event.Position // head of the log at the first read; 0: unknown
+}
+
+// freshness is the freshness of reads.
+type freshness struct {
 	position event.Position
 	read     bool
 	stale    bool
-	first    event.Position // head of the log at the first read; 0: unknown
 }
 
 // ErrPositionTimeout reports that the projections did not reach a read's minimum position in time.
@@ -87,6 +92,21 @@ func (a *At) note(position event.Position, stale bool) {
 		a.position = position
 	}
 	a.read, a.stale = true, a.stale || stale
+}
+
+// Attempt calls read. If read reports that its result is not used, its reads do not count: a response is as fresh as the reads that it
+// shows.
+func (a *At) Attempt(read func() (used bool, err error)) (used bool, err error) {
+	a.mu.Lock()
+	before := a.freshness
+	a.mu.Unlock()
+	used, err = read()
+	if !used {
+		a.mu.Lock()
+		a.freshness = before
+		a.mu.Unlock()
+	}
+	return used, err
 }
 
 // MarkIncomplete records that the response lacks data of another system, such as a provider that was unreachable.

@@ -73,15 +73,17 @@ func (o operations[In, Out]) list(path, words string, kind *int) {
 		if err != nil {
 			return nil, err
 		}
-		read := func(most int) ([]ledgerview.Account, error) {
-			return o.Views.Accounts(ctx, api.At(ctx), workspace(ctx), o.l, kind, as, most)
+		var found []ledgerview.Account
+		read := func(most int) error {
+			found, err = o.Views.Accounts(ctx, api.At(ctx), workspace(ctx), o.l, kind, as, most)
+			return err
 		}
-		found, err := read(shortList + 1)
-		if err == nil && len(found) > shortList {
-			err = api.InTurn(ctx, func() (err error) {
-				found, err = read(0)
-				return err
-			})
+		short, err := api.At(ctx).Attempt(func() (bool, error) {
+			err := read(shortList + 1)
+			return err != nil || len(found) <= shortList, err
+		})
+		if !short {
+			err = api.InTurn(ctx, func() error { return read(0) })
 		}
 		accounts := make([]Account[In, Out], len(found))
 		for i := range found {

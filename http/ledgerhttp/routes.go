@@ -165,7 +165,11 @@ func (p SomePage) read(ctx context.Context, take func(readmodels.Page) (total in
 		_, err = take(page)
 		return err
 	}
-	if total, err := take(readmodels.Page{Number: 1, Size: shortList}); err != nil || total <= shortList {
+	short, err := api.At(ctx).Attempt(func() (bool, error) {
+		total, err := take(readmodels.Page{Number: 1, Size: shortList})
+		return err != nil || total <= shortList, err
+	})
+	if short {
 		return err
 	}
 	return api.InTurn(ctx, func() error {
