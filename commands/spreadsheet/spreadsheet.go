@@ -14,7 +14,7 @@ import (
 // maxCells is the maximum number of cells of a line, as in an XLSX. A cell of one byte takes a hundred bytes of memory.
 const maxCells = 16_384
 
-// maxBlank is the maximum number of rows read, blank ones included, for each row that a file may have.
+// maxBlank limits the blank rows of a file: Read reads at most maxBlank rows, blank or not, for each row that the file may have.
 const maxBlank = 20
 
 var (

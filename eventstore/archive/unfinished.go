@@ -23,7 +23,7 @@ func isUnfinished(dir string) bool {
 // markUnfinished marks the folder, and removes an earlier first run's leftovers.
 func (w *writer) markUnfinished() error {
 	if _, err := os.Lstat(filepath.Join(w.dir, manifestName)); err == nil {
-		return errors.New("another process has just written it")
+		return errors.New("another process has just written the archive")
 	}
 	path := filepath.Join(w.dir, unfinishedName)
 	left, err := os.ReadFile(path) //nolint:gosec // G304: the operator names the folder

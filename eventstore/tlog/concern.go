@@ -54,8 +54,8 @@ func ConcernOf(e *event.Stored) (c Concern) {
 	return c
 }
 
-// accountOf returns the JSON text of an object's member account, the last one of several. It returns "" if there is none or the JSON is
-// invalid. Names match exactly.
+// accountOf returns the JSON text of an object's member "account". If there are several, it returns the last one; if there is none or the
+// JSON is invalid, "". Names match exactly.
 func accountOf(object []byte) string {
 	var has struct {
 		Account jsontext.Value `json:"account"`

@@ -159,7 +159,7 @@ func (v *verifier) unreached() (k *RetainedCheckpoint) {
 	return k
 }
 
-// before returns the number of events that the log's trusted checkpoints cover; if there are none, that of all checkpoints.
+// before returns the number of events that trusted checkpoints cover. Without a trusted checkpoint, it counts what any checkpoint covers.
 func (v *verifier) before() uint64 {
 	if slices.ContainsFunc(v.kept, func(k RetainedCheckpoint) bool { return k.Trust < Untrusted }) {
 		return v.led[SignedByKey]
@@ -167,7 +167,7 @@ func (v *verifier) before() uint64 {
 	return v.led[Untrusted]
 }
 
-// upTo returns a clause with the number of events that checkpoints of at least this trust confirm.
+// upTo returns a clause for a sentence: how many first events are confirmed by checkpoints of this trust or more.
 func (v *verifier) upTo(k *RetainedCheckpoint) string {
 	if v.led[k.Trust] == 0 {
 		return ""

@@ -41,7 +41,7 @@ type hook struct {
 	name string
 }
 
-// queried and unasked are the parameter schemas of tools.
+// The parameter schemas of tools: with a query, without parameters, with a reason.
 var (
 	queried = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["query"],"properties":{"query":{"type":"string"}}}`)
 	unasked = json.RawMessage(`{"type":"object","additionalProperties":false,"required":[],"properties":{}}`)
