@@ -26,7 +26,7 @@ var booksDDL string
 // Books has the accounts and rows of all ledgers, all versions of them, and their balances.
 //
 // It folds a batch in memory and writes the result with few statements, because the cost of a row limits the throughput
-// of writes and rebuilds (`bahi bench` measures it). The Evolve methods of the domain compute the states.
+// of writes and rebuilds (`make bench` measures it). The Evolve methods of the domain compute the states.
 var Books = projections.Define("books", 11, booksDDL,
 	projections.Apply(booksTypes(),
 		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather)

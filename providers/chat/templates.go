@@ -144,8 +144,8 @@ type cloudDocument struct {
 	Filename string `json:"filename"`
 }
 
-// media returns the value of a template's header if the header is a file, otherwise false. A template's document is always a PDF. Its name,
-// which the contact sees, is the template's, unless the address has one.
+// media returns the value of a template's header if the header is a file, otherwise false. A template's document is always a PDF. The
+// contact sees the file's name in the address, or else the template's name.
 func media(f *network.Filled, place string) (v filledValue, is bool) {
 	switch link := f.Extras[place]; place {
 	case "header_image":

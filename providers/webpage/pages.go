@@ -53,8 +53,8 @@ func New(e egress.Allowlist) *Fetcher {
 	return &Fetcher{named: e.Client(), others: egress.Allowlist{}.Client()}
 }
 
-// Fetch returns the bytes of a page, a text in UTF-8. It has a byte order mark if it is not ASCII. The error is a [*Failure] or the
-// context's.
+// Fetch returns the bytes of a page, a text in UTF-8. A text that is not ASCII begins with a byte order mark. The error is a [*Failure] or
+// the context's.
 func (f *Fetcher) Fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
