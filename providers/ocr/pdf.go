@@ -111,8 +111,8 @@ func (s *session) pdfPage(ctx context.Context, p Page, longest float64) error {
 // certain is the confidence of a PDF's own words.
 const certain = 96
 
-// boxes reads the output of pdftotext -bbox: pages with their width, and words with their positions, in points. The result is in tenths of a
-// point.
+// boxes reads the output of pdftotext -bbox: pages with their width, and words with their positions, in points. The result is in tenths of
+// a point.
 func boxes(text []byte) (p khatapage.Page) {
 	d := xml.NewDecoder(strings.NewReader(string(text)))
 	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
