@@ -94,7 +94,7 @@ type campaignSettings struct {
 }
 
 // maxConcurrentCampaigns is the maximum number of concurrent campaigns. A campaign mostly waits for its rate or its network, and holds a
-// connection meanwhile. Campaigns may hold at most half of the connections: otherwise all could wait for a further connection for ever.
+// connection meanwhile. Campaigns may hold at most half of the connections. If they held all, each would wait for one more without end.
 const maxConcurrentCampaigns = 8
 
 // openCampaigns connects campaigns with messages, tables and jobs.

@@ -43,7 +43,7 @@ func (noKeys) HMAC(context.Context, string, ...[]byte) ([]byte, error) {
 func (noKeys) Seal(context.Context, []*event.Sealed) error         { return nil }
 func (noKeys) OpenPersonal(context.Context, []*event.Sealed) error { return nil }
 
-// fixture is the write side and the read side of the books, on a log of its own.
+// fixture writes and reads the books of its own log.
 type fixture struct {
 	ctx   context.Context
 	store *postgres.Store

@@ -18,8 +18,8 @@ func columnsOf(table [][]botsource.Cell) (names []botsource.Cell, body [][]botso
 	return joined(names, body[0]), body[1:]
 }
 
-// subheads reports whether a row has column names below other names. Such names repeat, as "Cash ₹" below both IN and OUT, or are below one
-// name.
+// subheads reports whether a row has column names below other names. Such names repeat, as "Cash ₹" below both IN and OUT, or stand below
+// one name.
 func subheads(names, row []botsource.Cell) bool {
 	seen, under := map[string]bool{}, map[int]bool{}
 	for _, f := range row {
