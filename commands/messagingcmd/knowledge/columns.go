@@ -17,9 +17,9 @@ func columnsOf(table [][]botsource.Cell) (names []botsource.Cell, body [][]botso
 	}
 	return joined(names, body[0]), body[1:]
 }
+
 // subheads reports whether a row has column names below other names. Such names repeat, as "Cash ₹" below both IN and OUT, or two of them
 // are below one name.
-// one name.
 func subheads(names, row []botsource.Cell) bool {
 	seen, under := map[string]bool{}, map[int]bool{}
 	for _, f := range row {
