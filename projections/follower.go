@@ -246,11 +246,8 @@ func (f *follower) standBy(ctx context.Context) error {
 		return err
 	}
 	f.r.set(f.p, func(s *Status) {
-		s.Working = false
-		if found {
-			s.Generation, s.Position, s.Ready, s.Error, s.Parked, s.Paused = at.generation, at.position, true, at.err+at.waitReason, at.err != "",
-				at.paused
-		}
+		s.Working, s.Generation, s.Position, s.Ready, s.Paused = false, at.generation, at.position, found, at.paused
+		s.Error, s.Parked = at.err+at.waitReason, at.err != ""
 	})
 	if found {
 		err = f.relieve(ctx, at)

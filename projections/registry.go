@@ -26,6 +26,7 @@ func (k registry) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 		return nil, err
 	}
 	if !found {
+		k.r.set(k.p, func(s *Status) { s.Generation, s.Position, s.Ready = 0, 0, false })
 		if err := k.r.build(k.p).first(ctx, conn); err != nil {
 			return nil, err
 		}

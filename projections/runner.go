@@ -58,7 +58,7 @@ type Status struct {
 	Generation int
 	Position   event.Position
 	Working    bool   // this process works on it
-	Ready      bool   // it has reached the log's head as of the start
+	Ready      bool   // its tables have reached the log's head as of the start
 	Paused     bool   // an operator paused it
 	Error      string // error that stopped the projection
 	Parked     bool   // the error requires an operator; otherwise the runner retries

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -293,6 +294,30 @@ func TestUnknownEventTypeInAFoldedCategoryStopsTheProjection(t *testing.T) {
 	require.Contains(t, r.parked(t, "seen").Error, unknown)
 	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
 	require.ErrorContains(t, r.build(p).Run(t.Context()), unknown, "a rebuild does not skip it either")
+}
+
+func TestAProjectionWithoutAGenerationIsNotReady(t *testing.T) {
+	t.Parallel()
+	r := newFixture(t)
+	r.add(t, "a")
+	var gate sync.Mutex
+	p := seen("seen", func(*Batch, string) {
+		gate.Lock()
+		gate.Unlock() //nolint:staticcheck // the fold waits until the test opens the gate
+	})
+	_, err := SetUnlogged(t.Context(), r.pool, true)
+	require.NoError(t, err)
+	run := r.run(t, p)
+	run.until("seen", func(s Status) bool { return s.Ready })
+	gate.Lock()
+	r.exec(t, `truncate projection.generation, projection.partition`) // as a crash of Postgres does
+	r.exec(t, `select pg_terminate_backend(pid) from pg_stat_activity
+		where datname = current_database() and application_name = 'bahi projection seen'`)
+	r.add(t, "b")
+	run.until("seen", func(s Status) bool { return !s.Ready })
+	gate.Unlock()
+	run.reached("seen", 2)
+	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
 }
 
 func TestOtherEventTypesAreSkipped(t *testing.T) {
