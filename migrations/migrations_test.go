@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/pgtest"
@@ -19,9 +18,7 @@ import (
 func TestAProgramServesADatabaseThatANewerOneHasMigrated(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Template(t, "migrated", migrations.Up)
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, url)
 	newer := func(sql string) {
 		t.Helper()
 		_, err := conn.Exec(t.Context(), sql+`; update public.bahi_schema set version = version + 1`)
@@ -44,9 +41,7 @@ func TestAProgramServesADatabaseThatANewerOneHasMigrated(t *testing.T) {
 func TestALogOfAnotherFormatIsRefused(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Template(t, "migrated", migrations.Up)
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, url)
 	for _, c := range []struct {
 		sql    string
 		format int
@@ -91,9 +86,7 @@ func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 	for range processes {
 		require.NoError(t, <-done)
 	}
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, url)
 	var log, jobs int
 	require.NoError(t, conn.QueryRow(t.Context(),
 		`select (select count(*) from log.event), (select count(*) from river.river_job)`).Scan(&log, &jobs))
@@ -102,9 +95,7 @@ func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 
 func TestGenerationsOfOlderProgramsGetTheirStatus(t *testing.T) {
 	t.Parallel()
-	conn, err := pgx.Connect(t.Context(), pgtest.DB(t))
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, pgtest.DB(t))
 	for _, sql := range []string{
 		"0003_projections.sql", "0005_reactors.sql", `create table public.bahi_schema ()`,
 		`insert into projection.generation (name, generation, version, ddl_sha256, store_id, live, building, phase, scratch, keep_until) values

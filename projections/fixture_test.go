@@ -22,6 +22,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/worktest"
 )
 
 // fixture is a log with these tests' projections.
@@ -97,9 +98,8 @@ func (r *fixture) head(t *testing.T) event.Position {
 type running struct {
 	*Runner
 
-	t       *testing.T
-	stopped chan error
-	cancel  context.CancelFunc
+	t    *testing.T
+	stop func()
 }
 
 func (r *fixture) run(t *testing.T, all ...*Projection) *running {
@@ -117,11 +117,7 @@ func (r *fixture) runWith(t *testing.T, silent time.Duration, all ...*Projection
 
 func (r *fixture) running(t *testing.T, runner *Runner, run func(context.Context) error) *running {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := &running{Runner: runner, t: t, stopped: make(chan error, 1), cancel: cancel}
-	go func() { p.stopped <- run(ctx) }()
-	t.Cleanup(p.stop)
-	return p
+	return &running{runner, t, worktest.Background(t, run)}
 }
 
 // tend builds and maintains what the registry requests, as a serving process does.
@@ -129,25 +125,7 @@ func (r *fixture) tend(t *testing.T, all ...*Projection) {
 	t.Helper()
 	runner := NewRunner(r.store, r.pool, r.log)
 	runner.Now = time.Now
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- runner.MaintainGenerations(ctx, all...) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-}
-
-func (p *running) stop() {
-	p.t.Helper()
-	p.cancel()
-	select {
-	case err := <-p.stopped:
-		require.NoError(p.t, err)
-		p.stopped <- nil
-	case <-time.After(30 * time.Second):
-		require.Fail(p.t, "the runner did not stop")
-	}
+	worktest.Background(t, func(ctx context.Context) error { return runner.MaintainGenerations(ctx, all...) })
 }
 
 // until waits for a status.
@@ -223,33 +201,17 @@ func numberedNames(from, to int) []string {
 	return names
 }
 
-// serving is a process that runs and maintains projections, with its own store.
-type serving struct {
-	*running
-
-	tended chan struct{}
-}
-
-func (r *fixture) serve(t *testing.T, all ...*Projection) *serving {
+// serve runs and maintains projections, as a serving process does.
+func (r *fixture) serve(t *testing.T, all ...*Projection) *running {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
 	runner := NewRunner(r.store, r.pool, r.log)
 	runner.Now, runner.Program = time.Now, "test"
-	s := &serving{running: &running{Runner: runner, t: t, stopped: make(chan error, 1), cancel: cancel}, tended: make(chan struct{})}
-	go func() { s.stopped <- runner.Run(ctx, all...) }()
-	go func() { defer close(s.tended); _ = runner.MaintainGenerations(ctx, all...) }()
-	t.Cleanup(s.stop)
-	return s
-}
-
-func (s *serving) stop() {
-	s.t.Helper()
-	s.running.stop()
-	select {
-	case <-s.tended:
-	case <-time.After(30 * time.Second):
-		require.Fail(s.t, "MaintainGenerations did not stop")
-	}
+	return r.running(t, runner, func(ctx context.Context) error {
+		var tending sync.WaitGroup
+		tending.Go(func() { _ = runner.MaintainGenerations(ctx, all...) })
+		defer tending.Wait()
+		return runner.Run(ctx, all...)
+	})
 }
 
 // soon waits until a condition holds.

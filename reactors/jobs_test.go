@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/domain/event"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels"
 	"bahi/readmodels/opsview"
 )
@@ -44,7 +45,7 @@ func TestFailingJobIsRetriedUntilItsAttemptsAreUsedUp(t *testing.T) {
 		})}})
 	run := r.run(jobs, greeter(nil))
 	run.until(working)
-	stop := r.background(jobs.Run)
+	stop := worktest.Background(r.t, jobs.Run)
 	want := r.add("SBI")
 	shown := r.job("greet", "discarded")
 	require.Equal(t, 3, shown.Attempt)
@@ -107,7 +108,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 	jobs.Register(registry)
 	require.InDelta(t, 4, metric(t, registry, "bahi_jobs_waiting", "greet"), 0)
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	for outcome, times := range map[string]float64{done: 3, snoozed: 1, failed: 1, cancelled: 1, discarded: -1} {
 		require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", outcome) == times }, time.Minute,
 			10*time.Millisecond, outcome)
@@ -131,7 +132,7 @@ func TestAJobWaitsForTablesThatAreNotBuilt(t *testing.T) {
 	r.insert(jobs, greet{Account: "a"})
 	registry := prometheus.NewRegistry()
 	jobs.Register(registry)
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", done) == 1 }, time.Minute,
 		10*time.Millisecond)
 	require.InDelta(t, 1, metric(t, registry, "bahi_job_attempts_total", "greet", snoozed), 0)
@@ -153,7 +154,7 @@ func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	for i := range 20 {
 		r.insert(jobs, hang{Number: i})
 	}
-	stop := r.background(jobs.Run)
+	stop := worktest.Background(r.t, jobs.Run)
 	<-held
 	<-held
 	run := r.run(jobs, greeter(nil))
@@ -181,7 +182,7 @@ func TestStuckJobDelaysTheStopByTenSecondsAtMost(t *testing.T) {
 		return nil
 	})}})
 	r.insert(jobs, hang{})
-	stop := r.background(jobs.Run)
+	stop := worktest.Background(r.t, jobs.Run)
 	<-began
 	stop()
 	require.Contains(t, r.said.String(), "jobs still running at the stop of the process")
@@ -198,7 +199,7 @@ func TestAJobThatWasLostWithItsProcessRunsAgainAfterItsOwnTimeout(t *testing.T) 
 	r.insert(jobs, greet{})
 	require.EqualValues(t, 2, r.exec(`
 		update river.river_job set state = 'running', attempt = 1, attempted_at = now() - interval '36 seconds', attempted_by = '{killed}'`))
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	require.Equal(t, 2, r.job("hang", "completed").Attempt)
 	r.job("greet", "running") // it may take an hour
 }
@@ -222,7 +223,7 @@ func TestSweepRunsWithoutAnEventAndNotTwiceAtOnce(t *testing.T) {
 			return nil
 		})},
 	})
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	r.job("hang", "running")
 	var times int64
 	require.Eventually(t, func() bool { times++; return times > 30 }, time.Minute, 10*time.Millisecond)
@@ -241,7 +242,7 @@ func TestWorkersStartAgainAfterALostConnection(t *testing.T) {
 	defer tx.Rollback(context.WithoutCancel(t.Context()))
 	_, err = tx.Exec(t.Context(), `lock table river.river_queue`)
 	require.NoError(t, err)
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	require.Eventually(t, func() bool {
 		return r.exec(`select pg_terminate_backend(pid) from pg_locks where not granted and relation = 'river.river_queue'::regclass`) > 0 &&
 			strings.Contains(r.said.String(), "starting the workers failed; trying again")
@@ -301,7 +302,7 @@ func TestOperatorRetriesAndCancels(t *testing.T) {
 	}})
 	require.ErrorIs(t, jobs.Retry(t.Context(), 1), opsview.ErrNoJob)
 	require.ErrorIs(t, jobs.Cancel(t.Context(), 1), opsview.ErrNoJob)
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	r.insert(jobs, greet{})
 	given := r.job("greet", "discarded")
 	require.ErrorIs(t, jobs.Cancel(t.Context(), given.ID), opsview.ErrJobEnded)
@@ -353,7 +354,7 @@ func TestQueuesWithDueJobsAreNotified(t *testing.T) {
 	r.insert(jobs, hang{1}) // its notification comes before the LISTEN
 	_, err = conn.Exec(t.Context(), `listen "river.river_insert"`)
 	require.NoError(t, err)
-	r.background(func(ctx context.Context) error { jobs.notifyDue(ctx); return nil })
+	worktest.Background(r.t, func(ctx context.Context) error { jobs.notifyDue(ctx); return nil })
 	within, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 3 {

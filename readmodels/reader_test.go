@@ -20,6 +20,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/readmodels"
 )
@@ -77,13 +78,7 @@ func (s *fixture) build(t *testing.T) {
 // run lets the projection go on.
 func (s *fixture) run(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.runner.Run(ctx, names) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-stopped)
-	})
+	worktest.Background(t, func(ctx context.Context) error { return s.runner.Run(ctx, names) })
 }
 
 func (s *fixture) add(t *testing.T, name string) event.Position {

@@ -142,10 +142,10 @@ func TestErasedUserReturnsFromAProviderAsANewUser(t *testing.T) {
 	n := tn.nodes[0]
 	first, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
-	n.erase(t, first.Tokens.User, tn.clock())
+	n.erase(t, first.Tokens.User, tn.Now())
 	_, err = n.ring.Authenticate(t.Context(), first.Tokens.Access)
 	require.Error(t, err)
-	tn.pass(time.Minute)
+	tn.Pass(time.Minute)
 	again, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
 	require.NotEqual(t, first.Tokens.User, again.Tokens.User)

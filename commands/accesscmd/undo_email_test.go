@@ -94,7 +94,7 @@ func TestUndoIsValidForSevenDays(t *testing.T) {
 		_, err := n.UndoEmail(t.Context(), commands.Request{}, wrong)
 		require.Equal(t, errNoUndo, err, wrong)
 	}
-	tn.pass(7 * 24 * time.Hour)
+	tn.Pass(7 * 24 * time.Hour)
 	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.Equal(t, errNoUndo, err)
 	require.Equal(t, id, n.holder(t, "rao@example.org"))
@@ -151,7 +151,7 @@ func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {
 			break
 		}
 		require.ErrorIs(t, err, errCrash)
-		tn.pass(credentials.Fresh) // maximum time for which another node may trust a session
+		tn.Pass(credentials.Fresh) // maximum time for which another node may trust a session
 		for _, access := range in {
 			_, err = b.ring.Authenticate(t.Context(), access)
 			require.Equal(t, credentials.ErrNotAuthenticated, err)

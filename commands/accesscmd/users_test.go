@@ -132,7 +132,7 @@ func TestTokenHasItsUsersPermissions(t *testing.T) {
 		require.Equal(t, credentials.ErrNotAuthenticated, err)
 	}
 	req := commands.Request{Workspace: s.Workspace}
-	for _, c := range []event.Command[user.State]{user.RequestDeletion{DeleteAfter: tn.clock()}, user.BeginErasure{Now: tn.clock()}} {
+	for _, c := range []event.Command[user.State]{user.RequestDeletion{DeleteAfter: tn.Now()}, user.BeginErasure{Now: tn.Now()}} {
 		_, err := commands.Handle(t.Context(), n.Commands, req, user.Kind, id.String(), c)
 		require.NoError(t, err)
 	}

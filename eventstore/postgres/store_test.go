@@ -69,9 +69,7 @@ func newPool(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool
 
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) })
+	conn := pgtest.Connect(t, url)
 	return conn
 }
 

@@ -38,9 +38,7 @@ func database(t *testing.T) string {
 
 func connect(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, url)
 	return pool
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
@@ -22,6 +21,7 @@ import (
 	"bahi/eventstore"
 	"bahi/internal/app"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 	"bahi/providers/mail"
 )
 
@@ -37,10 +37,8 @@ func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {
 	leaving := []apptest.Person{o.Person("asha@example.com"), o.Person("ravi@example.com")}
 
 	// A reader of a table blocks its rewrite.
-	reader, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer reader.Close(context.WithoutCancel(t.Context()))
-	_, err = reader.Exec(t.Context(), `begin; lock table account.session in access share mode`)
+	reader := pgtest.Connect(t, database)
+	_, err := reader.Exec(t.Context(), `begin; lock table account.session in access share mode`)
 	require.NoError(t, err)
 	for _, l := range leaving {
 		l.POST(apptest.Me+"/delete-request", nil).Status(200)

@@ -20,9 +20,7 @@ import (
 // log returns a database with a projection at position 5 and the log's head there too.
 func log(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, pgtest.Template(t, "migrated", migrations.Up))
 	run := func(sql string) {
 		t.Helper()
 		_, err := pool.Exec(t.Context(), sql)

@@ -28,9 +28,7 @@ type registry struct {
 
 func startRegistry(t *testing.T) *registry {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, pgtest.Template(t, "migrated", migrations.Up))
 	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{"operator": {Operator: true}}}}})
 	r := &registry{t: t, pool: pool}
 	routes := &opshttp.Routes{

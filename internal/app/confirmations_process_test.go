@@ -17,12 +17,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 	"bahi/readmodels/ledgerview"
 	"bahi/readmodels/messagingview"
 )
@@ -97,10 +97,8 @@ func (a *asked) restart() {
 	a.t.Helper()
 	a.program.Kill()
 	apptest.EndLeases(a.t, a.database, time.Now())
-	db, err := pgx.Connect(a.t.Context(), a.database)
-	require.NoError(a.t, err)
-	defer db.Close(a.t.Context())
-	_, err = db.Exec(a.t.Context(), `update river.river_job set attempted_at = now() - interval '1 hour' where state = 'running'`)
+	db := pgtest.Connect(a.t, a.database)
+	_, err := db.Exec(a.t.Context(), `update river.river_job set attempted_at = now() - interval '1 hour' where state = 'running'`)
 	require.NoError(a.t, err)
 	a.program = apptest.Serve(a.t, a.command())
 	a.program.Ready()
@@ -306,9 +304,7 @@ func openParties(t *testing.T, program *apptest.Process, parties int) {
 // requireEachOnce waits until all messages are handled, and requires one answer for each party in the log.
 func requireEachOnce(t *testing.T, database string, parties int64) {
 	t.Helper()
-	db, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer db.Close(t.Context())
+	db := pgtest.Connect(t, database)
 	number := func(sql string) (n int64) {
 		require.NoError(t, db.QueryRow(t.Context(), sql).Scan(&n))
 		return n
@@ -326,9 +322,7 @@ func requireEachOnce(t *testing.T, database string, parties int64) {
 // other, so that a running node sends no further message. The parts of killed nodes remain in doubt.
 func requireAllSent(t *testing.T, database string, messages int) {
 	t.Helper()
-	db, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer db.Close(t.Context())
+	db := pgtest.Connect(t, database)
 	require.Eventually(t, func() (all bool) {
 		require.NoError(t, db.QueryRow(t.Context(), `
 			with last as (select stream from log.event where type = 'MessageQueued' order by position desc limit 1)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
@@ -43,10 +42,8 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 	// A rebuild leaves the previous tables, and both tables' values in the planner's statistics.
 	rebuild(t, data)
 	apptest.Cluster(t, data, func(url string) {
-		conn, err := pgx.Connect(t.Context(), url)
-		require.NoError(t, err)
-		defer conn.Close(t.Context())
-		_, err = conn.Exec(t.Context(), `analyze`)
+		conn := pgtest.Connect(t, url)
+		_, err := conn.Exec(t.Context(), `analyze`)
 		require.NoError(t, err)
 		kept := strings.Join(append(l.Known.InFiles(data), l.Known.InDatabase(url)...), "\n")
 		for _, text := range append(apptest.Addresses[:], "Zéphyrine", "Quillfeather", "Brandywine", "9765401234", "the stored picture") {
@@ -58,10 +55,8 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 
 	// A long transaction sees the old state of the tables.
 	apptest.Cluster(t, data, func(url string) {
-		reader, err := pgx.Connect(t.Context(), url)
-		require.NoError(t, err)
-		defer reader.Close(t.Context())
-		_, err = reader.Exec(t.Context(), `begin isolation level repeatable read; select count(*) from pg_class`)
+		reader := pgtest.Connect(t, url)
+		_, err := reader.Exec(t.Context(), `begin isolation level repeatable read; select count(*) from pg_class`)
 		require.NoError(t, err)
 		l.Person.POST("/api/v1/users/me/delete-request", nil).Status(200)
 		p.Until(func(said, _ string) bool {

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 // recovering is a bahi whose log loses its newest events while it serves.
@@ -30,10 +30,8 @@ func (r *recovering) command(args ...string) *apptest.Cmd {
 // loseTail deletes the events after a position and cuts all connections, like a failover to a lagging replica. The tables stay.
 func (r *recovering) loseTail(after string) {
 	r.t.Helper()
-	admin, err := pgx.Connect(r.t.Context(), r.database)
-	require.NoError(r.t, err)
-	defer admin.Close(r.t.Context())
-	_, err = admin.Exec(r.t.Context(), `delete from log.event where position > $1::text::bigint`, after)
+	admin := pgtest.Connect(r.t, r.database)
+	_, err := admin.Exec(r.t.Context(), `delete from log.event where position > $1::text::bigint`, after)
 	require.NoError(r.t, err)
 	_, err = admin.Exec(r.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
 		and pid <> pg_backend_pid()`)
@@ -153,9 +151,7 @@ func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	r.p.Stop()
 	r.done("doctor", "books")
 	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
-	admin, err := pgx.Connect(t.Context(), r.database)
-	require.NoError(t, err)
-	defer admin.Close(t.Context())
+	admin := pgtest.Connect(t, r.database)
 	var gaps int
 	require.NoError(t, admin.QueryRow(t.Context(), `select max(position) - count(*) from log.event`).Scan(&gaps))
 	require.Zero(t, gaps)

@@ -14,6 +14,7 @@ import (
 
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/feedtest"
+	"bahi/internal/test/pgtest"
 	"bahi/readmodels/opsview"
 )
 
@@ -25,9 +26,7 @@ type logged struct {
 
 func loggedIn(t *testing.T, database string) []logged {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, database)
 	rows, _ := conn.Query(t.Context(), `select id::text, stream, type, data::text, position from log.event order by position`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[logged])
 	require.NoError(t, err)

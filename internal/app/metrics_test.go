@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/audittest"
+	"bahi/internal/test/pgtest"
 	"bahi/reactors/feedreact"
 )
 
@@ -84,9 +84,7 @@ func TestMetricsReportProjectionsUntilTheDatabaseIsAway(t *testing.T) {
 	sys.Log = slog.New(slog.NewTextHandler(&logs, nil))
 	metrics := prometheus.NewRegistry()
 	sys.Register(metrics)
-	conn, err := pgx.Connect(t.Context(), s.DatabaseURL)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, s.DatabaseURL)
 	sql := func(text string) {
 		_, err := conn.Exec(t.Context(), text)
 		require.NoError(t, err)

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
@@ -21,12 +19,8 @@ import (
 func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 	t.Parallel()
 	c := pgtest.Cluster(t)
-	pool, err := pgxpool.New(t.Context(), c.URL())
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	holder, err := pgx.Connect(t.Context(), c.URL())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = holder.Close(context.WithoutCancel(t.Context())) })
+	pool := pgtest.Pool(t, c.URL())
+	holder := pgtest.Connect(t, c.URL())
 	const name = "Ashapriya Raosaheb"
 	for _, sql := range []string{
 		`alter system set autovacuum = on`, `alter system set autovacuum_naptime = '1s'`, `select pg_reload_conf()`,
@@ -48,7 +42,7 @@ func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 				and backend_xmin is not null)`).Scan(&analyzes))
 		return analyzes
 	}, 2*time.Minute, 20*time.Millisecond)
-	_, err = pool.Exec(t.Context(), `delete from account.person`)
+	_, err := pool.Exec(t.Context(), `delete from account.person`)
 	require.NoError(t, err)
 
 	said := make(chan struct{}, 1)

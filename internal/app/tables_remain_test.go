@@ -23,9 +23,7 @@ import (
 // files returns the file of each table in these schemas; a rewrite changes it.
 func files(t *testing.T, database, schemas string) map[string]int64 {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, database)
 	rows, _ := conn.Query(t.Context(), `
 		select n.nspname || '.' || c.relname, pg_relation_filenode(c.oid)::bigint from pg_class c join pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and n.nspname ~ $1`, schemas)
@@ -34,7 +32,7 @@ func files(t *testing.T, database, schemas string) map[string]int64 {
 		table string
 		file  int64
 	)
-	_, err = pgx.ForEachRow(rows, []any{&table, &file}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&table, &file}, func() error {
 		found[table] = file
 		return nil
 	})
@@ -83,10 +81,8 @@ func TestScrubRewritesEveryTableWithPersonalValues(t *testing.T) {
 func another(t *testing.T) *pgcluster.Cluster {
 	t.Helper()
 	c := pgtest.Cluster(t)
-	conn, err := pgx.Connect(t.Context(), c.URL())
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	_, err = conn.Exec(t.Context(), `create role modest login`)
+	conn := pgtest.Connect(t, c.URL())
+	_, err := conn.Exec(t.Context(), `create role modest login`)
 	require.NoError(t, err)
 	// Its private cluster authenticates by the operating system's user, and only the superuser.
 	var file string

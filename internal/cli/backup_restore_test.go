@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/cli/backup"
@@ -144,10 +143,8 @@ func changedIsNotRestored(t *testing.T, _ *apptest.Server, whole string) {
 func TestABackupThatIsInterruptedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	database, folder := apptest.Database(t), t.TempDir()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	_, err = conn.Exec(t.Context(), `begin; lock table vault.key in access exclusive mode`) // pg_dump waits for it
+	conn := pgtest.Connect(t, database)
+	_, err := conn.Exec(t.Context(), `begin; lock table vault.key in access exclusive mode`) // pg_dump waits for it
 	require.NoError(t, err)
 	cmd := apptest.Command(t, t.TempDir(), "backup", filepath.Join(folder, "backup")).With("DATABASE_URL=" + database)
 	p := apptest.Launch(t, cmd)

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/access/user"
@@ -93,9 +92,7 @@ func TestBackupUnderLoadIsOneSnapshot(t *testing.T) {
 // tables returns the names of the tables outside projections, and what bots know.
 func tables(t *testing.T, database string) (names []string, known string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, database)
 	require.NoError(t, conn.QueryRow(t.Context(), `
 		select array_agg(schemaname || '.' || tablename order by schemaname, tablename), (select text from knowledge.chunk) from pg_tables
 		where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '_g[0-9]+$'`).Scan(&names, &known))

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 	"bahi/projections/ledgerproj"
 )
 
@@ -150,9 +151,7 @@ const longLog = 3000
 
 func newBusy(t *testing.T, database, url string, seed uint64) *busy {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
+	conn := pgtest.Connect(t, database)
 	l := &busy{t: t, conn: conn, database: database, load: apptest.NewLoad(t, url, seed), looking: apptest.NewWitnesses(t, 3, url)}
 	// More clients keep two processors so busy that tables lag seconds behind the log: Postgres does not sync here.
 	l.load.Clients = l.load.Clients[:4]

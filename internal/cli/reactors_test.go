@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
@@ -41,10 +41,8 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 func TestServerSweepsExpiredRows(t *testing.T) {
 	t.Parallel()
 	database := apptest.Database(t)
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	_, err = conn.Exec(t.Context(), `
+	conn := pgtest.Connect(t, database)
+	_, err := conn.Exec(t.Context(), `
 		insert into account.mailed_token (subject_id, kind, number, token_sha256, issued_at, expires_at)
 		select gen_random_uuid(), 'verify', 1, sha256(at::bytea), now(), at::timestamptz from unnest(array['2025-01-01', '2999-01-01']) at`)
 	require.NoError(t, err)

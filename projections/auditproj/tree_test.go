@@ -17,6 +17,7 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/tlog"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/projections/auditproj"
 )
@@ -133,13 +134,8 @@ func TestWrongTilesAreNoticed(t *testing.T) {
 	_, err := r.pool.Exec(t.Context(), `update audit_g1.tile set hashes = substr(hashes, 1, 64)`)
 	require.NoError(t, err)
 	r.add(1)
-	ctx, stop := context.WithCancel(t.Context())
-	runner, done := projections.NewRunner(r.store, r.pool, slog.New(slog.DiscardHandler)), make(chan error, 1)
-	go func() { done <- runner.Run(ctx, auditproj.Tree) }()
-	defer func() {
-		stop()
-		require.NoError(t, <-done)
-	}()
+	runner := projections.NewRunner(r.store, r.pool, slog.New(slog.DiscardHandler))
+	worktest.Background(t, func(ctx context.Context) error { return runner.Run(ctx, auditproj.Tree) })
 	for {
 		moved := runner.Advanced()
 		if s := runner.Statuses()["audit"]; s.Error != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
+	"bahi/internal/test/worktest"
 	"bahi/reactors"
 )
 
@@ -18,18 +19,12 @@ func TestJobsNameNobody(t *testing.T) {
 	r := newFixture(t)
 	log := slog.New(slog.DiscardHandler)
 	queue, err := reactors.NewJobs(t.Context(), reactors.Config{
-		Pool: r.pool, Workers: append(r.mails.Workers(), r.eraser.Workers()...), Now: r.clock, Log: log,
+		Pool: r.pool, Workers: append(r.mails.Workers(), r.eraser.Workers()...), Now: r.Now, Log: log,
 	})
 	require.NoError(t, err)
 	t.Cleanup(queue.Close)
 	runner := reactors.NewRunner(r.log, r.pool, queue, log)
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- runner.Run(ctx, Accounts) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-stopped)
-	})
+	worktest.Background(t, func(ctx context.Context) error { return runner.Run(ctx, Accounts) })
 	require.Eventually(t, func() bool {
 		s := runner.Statuses()["accounts"]
 		return s.Working && s.Ready
@@ -45,7 +40,7 @@ func TestJobsNameNobody(t *testing.T) {
 	_, err = r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	r.leave(id)
-	r.pass(24 * time.Hour)
+	r.Pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	head, err := r.log.Head(t.Context())
 	require.NoError(t, err)
@@ -66,5 +61,5 @@ func TestJobsNameNobody(t *testing.T) {
 	require.Empty(t, named)
 	var at time.Time
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select scheduled_at from river.river_job where kind = 'erase_user'`).Scan(&at))
-	require.WithinDuration(t, r.clock(), at, 0, "at the due time")
+	require.WithinDuration(t, r.Now(), at, 0, "at the due time")
 }

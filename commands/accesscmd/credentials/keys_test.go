@@ -72,9 +72,9 @@ func TestRotatedKeyVerifiesForTheOverlapAndTheNewestSigns(t *testing.T) {
 	require.Equal(t, kid(t, newer.Access), kid(t, nodes[2].signIn(t, uuid.New()).Access))
 
 	require.NoError(t, nodes[2].Keys.Rotate(t.Context(), time.Hour))
-	c.pass(time.Minute - time.Second)
+	c.Pass(time.Minute - time.Second)
 	requireKnown(t, nodes[1], old)
-	c.pass(time.Second)
+	c.Pass(time.Second)
 	for _, n := range nodes {
 		requireUnknown(t, n, old.Access)
 		_, err := n.Sessions.Refresh(t.Context(), old.Refresh)
@@ -93,7 +93,7 @@ func TestStolenKeyEndsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	requireKnown(t, nodes[1], tokens)
 	require.NoError(t, nodes[0].Keys.Rotate(t.Context(), 0))
 	requireUnknown(t, nodes[0], tokens.Access)
-	c.pass(credentials.Fresh)
+	c.Pass(credentials.Fresh)
 	requireUnknown(t, nodes[1], tokens.Access)
 }
 
@@ -147,7 +147,7 @@ func TestForeignTokensAreRefused(t *testing.T) {
 		"no kid":            headed(nil), "kid of no key": headed(uuid.NewString()), "kid of the vault": headed("idempotency"),
 		"kid is a number": headed(1),
 		"another issuer":  claiming("iss", "https://staging.example"), "no issuer": claiming("iss", nil),
-		"no end": claiming("exp", nil), "ended": claiming("exp", c.now().Unix()),
+		"no end": claiming("exp", nil), "ended": claiming("exp", c.Now().Unix()),
 		"another type": claiming("typ", "reset"), "no type": claiming("typ", nil),
 		"no session": claiming("sid", nil), "unknown session": claiming("sid", uuid.NewString()),
 		"claims of a shape": claiming("sub", []string{"x"}),
@@ -177,7 +177,7 @@ func TestUnreadableKeysAreNoRefusal(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
 	tokens := n.signIn(t, uuid.New())
-	c.pass(credentials.Fresh)
+	c.Pass(credentials.Fresh)
 	n.pool.Close()
 	_, err := n.Sessions.Authenticate(t.Context(), tokens.Access)
 	require.Error(t, err)

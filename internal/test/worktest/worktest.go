@@ -1,0 +1,53 @@
+// Package worktest runs work in the background of a test, by a clock that only the test moves.
+package worktest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Background runs work until stop is called or the test ends. The work must then end without an error.
+func Background(t testing.TB, work func(context.Context) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- work(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+		case <-time.After(time.Minute):
+			require.Fail(t, "the work did not stop")
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// Clock is a clock that only the test moves.
+type Clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// NewClock returns a clock that shows a time.
+func NewClock(at time.Time) *Clock { return &Clock{at: at} }
+
+// Now returns the time that the clock shows.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+// Pass moves the clock.
+func (c *Clock) Pass(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(by)
+}
