@@ -2,7 +2,6 @@ package opshttp_test
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"bahi/http/opshttp"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/migrations"
 	"bahi/readmodels/opsview"
 )
@@ -35,14 +35,11 @@ func startRegistry(t *testing.T) *registry {
 		API: a, Views: &opsview.Jobs{DB: pool}, Queue: struct{ opshttp.Queue }{},
 		Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
 		Builds:   struct{ opshttp.Builds }{}, // the tests of real builds serve a whole system
-		Captured: map[string]opshttp.Captured{"mail": outboxFixture{}.Captured},
 	}
 	routes.Jobs()
 	routes.Projections()
 	routes.Parked()
-	routes.Outbox()
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, a)
 	r.url = server.URL
 	return r
 }

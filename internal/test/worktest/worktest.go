@@ -1,8 +1,10 @@
-// Package worktest runs work in the background of a test, by a clock that only the test moves.
+// Package worktest runs work and servers in the background of a test, by a clock that only the test moves.
 package worktest
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -50,4 +52,12 @@ func (c *Clock) Pass(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(by)
+}
+
+// Serve serves HTTP on loopback until the test ends.
+func Serve(t testing.TB, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server
 }
