@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
@@ -84,8 +83,7 @@ func limited(t *testing.T, change func(*api.Config), environ ...string) (url str
 			}
 			return &api.Nothing{}, nil
 		})
-	h := httptest.NewServer(a)
-	t.Cleanup(h.Close)
+	h := worktest.Serve(t, a)
 	return h.URL, c
 }
 

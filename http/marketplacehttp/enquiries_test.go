@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"bahi/commands/messagingcmd"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/marketplaceview"
 	"bahi/readmodels/messagingview"
 )
@@ -216,11 +216,10 @@ func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.MaxNotices = 1
 	var leads []string
-	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	crm := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		leads = append(leads, r.Header.Get("Idempotency-Key"))
 		_ = json.NewEncoder(w).Encode(map[string]int{"id": len(leads)})
 	}))
-	t.Cleanup(crm.Close)
 	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
 	o := apptest.StartAs(t, s)
 	owner := o.Person("owner@example.com")
@@ -271,7 +270,7 @@ func TestNewEnquiriesAreFollowed(t *testing.T) {
 func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
-	lookup := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	lookup := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Phone string }
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		switch in.Phone {
@@ -283,7 +282,6 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}))
-	t.Cleanup(lookup.Close)
 	s.Outside.ChatLookup, s.Outside.FetchAllow = lookup.URL, []string{strings.TrimPrefix(lookup.URL, "http://")}
 	o, shared := apptest.StartAs(t, s), apptest.Share(t)
 	check := func(o *apptest.Server, body, want string) {
@@ -335,7 +333,7 @@ func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 		calls = map[string]int{}
 		down  = true
 	)
-	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	crm := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		defer mu.Unlock()
@@ -346,7 +344,6 @@ func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(map[string]int{"id": len(calls)})
 	}))
-	t.Cleanup(crm.Close)
 	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
 	o := apptest.StartAs(t, s)
 	owner := o.Person("owner@example.com")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/marketplaceview"
 	"bahi/readmodels/messagingview"
 	"bahi/readmodels/opsview"
@@ -39,7 +39,7 @@ type network struct {
 func onNetwork(t *testing.T) *network {
 	t.Helper()
 	n := &network{t: t}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodGet:
 			_, _ = io.WriteString(w, `{"display_phone_number":"+91 98"}`)
@@ -49,7 +49,6 @@ func onNetwork(t *testing.T) *network {
 			_, _ = io.WriteString(w, `{"messages":[{"id":"wamid.1"}]}`)
 		}
 	}))
-	t.Cleanup(server.Close)
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.ChatURL, s.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
 	s.Outside.ChatKey, s.Outside.ChatSender, s.Outside.SocialSecrets = "key", "PN9", []string{"app-secret-for-tests"}

@@ -3,7 +3,6 @@ package marketplacehttp_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/opsview"
 )
 
@@ -20,11 +20,10 @@ func TestANotificationIsTriedEightTimesOverADay(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
 	var tries atomic.Int64
-	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	crm := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		tries.Add(1)
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
-	t.Cleanup(crm.Close)
 	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
 	o := apptest.StartAs(t, s)
 	owner := o.Person("owner@example.com")

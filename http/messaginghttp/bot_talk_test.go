@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/llmtest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/messagingview"
 )
 
@@ -193,8 +193,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	t.Parallel()
 	model := llmtest.New(t)
 	var endpoint stockEndpoint
-	server := httptest.NewServer(&endpoint)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, &endpoint)
 	settings := apptest.Settings(t, apptest.Database(t))
 	settings.Outside.ModelURL, settings.Outside.ModelName = model.URL, "m"
 	settings.Outside.FetchAllow = []string{strings.TrimPrefix(server.URL, "http://")}

@@ -16,6 +16,7 @@ import (
 
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/browsertest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/messagingview"
 )
 
@@ -52,7 +53,7 @@ func (l *line) cut() {
 // shopWith serves the page of a shop with the widget of a channel. Its policy allows the widget's server alone.
 func shopWith(t *testing.T, server, key string) *httptest.Server {
 	t.Helper()
-	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	shop := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; script-src %[1]s; connect-src %[1]s; img-src data:", server))
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprintf(w, `<!doctype html><html lang="en"><head><title>Kundan Jewellers</title><meta name="viewport" content="width=device-width,`+
@@ -60,7 +61,6 @@ func shopWith(t *testing.T, server, key string) *httptest.Server {
 			<body><main><h1>Kundan Jewellers</h1><p>Silver since 1962.</p></main><script src="%s/widget.js" data-channel="%s" `+
 			`async></script></body></html>`, server, key)
 	}))
-	t.Cleanup(shop.Close)
 	return shop
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/ledgerview"
 	"bahi/readmodels/messagingview"
 )
@@ -213,8 +213,7 @@ func surviveConfirmation(t *testing.T, parties, kills, inDoubt int) {
 	for i := range kills {
 		sending.marks = append(sending.marks, (i+1)*parties/(kills+1))
 	}
-	network := httptest.NewServer(sending)
-	t.Cleanup(network.Close)
+	network := worktest.Serve(t, sending)
 	database, data := apptest.Database(t), t.TempDir()
 	a := &asked{t: t, network: sending, database: database, command: func() *apptest.Cmd {
 		return apptest.Program(t, data, "serve").With("DATABASE_URL="+database, "CHAT_BASE_URL="+network.URL,

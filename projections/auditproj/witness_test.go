@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"bahi/eventstore/tlog"
+	"bahi/internal/test/worktest"
 	"bahi/projections/auditproj"
 )
 
@@ -41,8 +41,7 @@ func startWitness(t *testing.T, log tlog.Keys) (*witness, string) {
 	require.NoError(t, err)
 	w.public, err = cosignature.VKeyToCosignatureV1(public)
 	require.NoError(t, err)
-	server := httptest.NewServer(w)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, w)
 	return w, server.URL
 }
 
