@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +21,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"
 )
 
@@ -171,26 +171,18 @@ func (r *fixture) names(t *testing.T, projection string) []string {
 	live, err := generations(t.Context(), r.pool, `status = 'live' and name = $1`, projection)
 	require.NoError(t, err)
 	require.Len(t, live, 1)
-	rows, _ := r.pool.Query(t.Context(), `select name from `+live[0].schema()+`.seen order by position`)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return names
+	return pgtest.Values[string](t, r.pool, `select name from `+live[0].schema()+`.seen order by position`)
 }
 
 func (r *fixture) exec(t *testing.T, sql string) int64 {
 	t.Helper()
-	done, err := r.pool.Exec(t.Context(), sql)
-	require.NoError(t, err)
-	return done.RowsAffected()
+	return pgtest.Exec(t, r.pool, sql)
 }
 
 // schemas returns the schemas of generations.
 func (r *fixture) schemas(t *testing.T) []string {
 	t.Helper()
-	rows, _ := r.pool.Query(t.Context(), `select nspname::text from pg_namespace where nspname ~ '_g[0-9]+$' order by 1`)
-	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return all
+	return pgtest.Values[string](t, r.pool, `select nspname::text from pg_namespace where nspname ~ '_g[0-9]+$' order by 1`)
 }
 
 func numberedNames(from, to int) []string {
@@ -270,23 +262,19 @@ func (r *fixture) onlySchemas(t *testing.T, want ...string) {
 // kill terminates a random connection of a projection, as an operator or a broken network does.
 func (r *fixture) kill(t *testing.T, random *rand.Rand) {
 	t.Helper()
-	rows, _ := r.pool.Query(t.Context(), `select pid from pg_stat_activity where datname = current_database()
+	pids := pgtest.Values[int](t, r.pool, `select pid from pg_stat_activity where datname = current_database()
 		and application_name like 'bahi projection %' order by pid`)
-	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
-	require.NoError(t, err)
 	if len(pids) > 0 {
-		_, err = r.pool.Exec(t.Context(), `select pg_terminate_backend($1)`, pids[random.IntN(len(pids))])
-		require.NoError(t, err)
+		pgtest.Exec(t, r.pool, `select pg_terminate_backend($1)`, pids[random.IntN(len(pids))])
 	}
 }
 
 // locks returns the number of locks of generations in use.
-func (r *fixture) locks(t *testing.T) (n int) {
+func (r *fixture) locks(t *testing.T) int {
 	t.Helper()
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_locks where locktype = 'advisory' and classid in (8241002,
+	return pgtest.Value[int](t, r.pool, `select count(*) from pg_locks where locktype = 'advisory' and classid in (8241002,
 		8241003)
-		and database = (select oid from pg_database where datname = current_database())`).Scan(&n))
-	return n
+		and database = (select oid from pg_database where datname = current_database())`)
 }
 
 // exact checks that the live tables equal a fold of the log.

@@ -18,6 +18,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/readmodels/opsview"
@@ -83,18 +84,13 @@ func (r *fixture) head() event.Position {
 
 func (r *fixture) exec(sql string, args ...any) int64 {
 	r.t.Helper()
-	done, err := r.pool.Exec(r.t.Context(), sql, args...)
-	require.NoError(r.t, err)
-	return done.RowsAffected()
+	return pgtest.Exec(r.t, r.pool, sql, args...)
 }
 
 // events returns the event of each job.
 func (r *fixture) events() []string {
 	r.t.Helper()
-	rows, _ := r.pool.Query(r.t.Context(), `select args->>'event_id' from river.river_job order by id`)
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(r.t, err)
-	return ids
+	return pgtest.Values[string](r.t, r.pool, `select args->>'event_id' from river.river_job order by id`)
 }
 
 // jobs creates a queue, not yet running. Without workers in config, greetings do nothing.

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/domain/event"
+	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"
 	"bahi/readmodels"
 	"bahi/readmodels/opsview"
@@ -165,9 +166,8 @@ func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	require.Eventually(t, func() bool { return r.pool.Stat().AcquiredConns() == 0 }, time.Minute, time.Millisecond,
 		"jobs must not use the requests' connections")
 	stop()
-	var interrupted int
-	require.NoError(t, r.pool.QueryRow(t.Context(), `
-		select count(*) from river.river_job where kind = 'hang' and state = 'available' and attempt = 0 and errors is null`).Scan(&interrupted))
+	interrupted := pgtest.Value[int](t, r.pool, `
+		select count(*) from river.river_job where kind = 'hang' and state = 'available' and attempt = 0 and errors is null`)
 	require.Equal(t, 20, interrupted, "interrupted jobs start again and lose no attempt")
 }
 
@@ -240,8 +240,7 @@ func TestWorkersStartAgainAfterALostConnection(t *testing.T) {
 	tx, err := r.pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(context.WithoutCancel(t.Context()))
-	_, err = tx.Exec(t.Context(), `lock table river.river_queue`)
-	require.NoError(t, err)
+	pgtest.Exec(t, tx, `lock table river.river_queue`)
 	worktest.Background(r.t, jobs.Run)
 	require.Eventually(t, func() bool {
 		return r.exec(`select pg_terminate_backend(pid) from pg_locks where not granted and relation = 'river.river_queue'::regclass`) > 0 &&
@@ -352,8 +351,7 @@ func TestQueuesWithDueJobsAreNotified(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close(context.WithoutCancel(t.Context()))
 	r.insert(jobs, hang{1}) // its notification comes before the LISTEN
-	_, err = conn.Exec(t.Context(), `listen "river.river_insert"`)
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, `listen "river.river_insert"`)
 	worktest.Background(r.t, func(ctx context.Context) error { jobs.notifyDue(ctx); return nil })
 	within, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -20,6 +20,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/readmodels"
@@ -99,8 +100,7 @@ func (s *fixture) tryAdd(ctx context.Context, name string) (event.Position, erro
 
 func (s *fixture) exec(t *testing.T, sql string) {
 	t.Helper()
-	_, err := s.pool.Exec(t.Context(), sql)
-	require.NoError(t, err)
+	pgtest.Exec(t, s.pool, sql)
 }
 
 var errNoName = errors.New("no such name")
@@ -313,8 +313,7 @@ func TestAConnectionThatKnowsAnOldGenerationReadsTheNewOne(t *testing.T) {
 		}
 		s.build(t)
 	}
-	var generation int
-	require.NoError(t, s.pool.QueryRow(t.Context(), `select max(generation) from projection.generation`).Scan(&generation))
+	generation := pgtest.Value[int](t, s.pool, `select max(generation) from projection.generation`)
 	require.Equal(t, 5, generation)
 }
 

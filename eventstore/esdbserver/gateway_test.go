@@ -93,8 +93,7 @@ func folder(t *testing.T) string {
 
 func trust(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
-	require.NoError(t, err)
+	text := worktest.File(t, filepath.Join(dir, "ca.crt"))
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(text))
 	return pool

@@ -38,8 +38,7 @@ func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {
 
 	// A reader of a table blocks its rewrite.
 	reader := pgtest.Connect(t, database)
-	_, err := reader.Exec(t.Context(), `begin; lock table account.session in access share mode`)
-	require.NoError(t, err)
+	pgtest.Exec(t, reader, `begin; lock table account.session in access share mode`)
 	for _, l := range leaving {
 		l.POST(apptest.Me+"/delete-request", nil).Status(200)
 	}
@@ -69,8 +68,7 @@ func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {
 	require.Eventually(t, func() bool { // an attempt from before the last erasure would not cover all
 		return len(o.Jobs("kind=scrub_tables&state=retryable")) == len(leaving)
 	}, time.Minute, 200*time.Millisecond)
-	_, err = reader.Exec(t.Context(), `rollback`)
-	require.NoError(t, err)
+	pgtest.Exec(t, reader, `rollback`)
 	for _, waits := range o.Jobs("kind=scrub_tables&state=retryable") { // the longer the reader blocked, the later the next attempt
 		o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", waits.ID), nil)
 	}

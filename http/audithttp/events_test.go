@@ -15,6 +15,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/tlog"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -39,8 +40,7 @@ func TestCheckpointsAreSignedInSecondsAndAtShutdown(t *testing.T) {
 	require.EqualValues(t, head, last.Position, "the last checkpoint covers everything written before the shutdown")
 	_, _, err = keys.Open([]byte(last.Note))
 	require.NoError(t, err, "a restart keeps the key")
-	var all []apptest.AuditCheckpoint
-	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
+	all := apitest.Read[[]apptest.AuditCheckpoint](o.Operator().GET("/audit/checkpoints").Status(200))
 	// a slow machine signs more checkpoints, before the first and between
 	sizes := apptest.Each(all, func(c apptest.AuditCheckpoint) uint64 { return c.Size })
 	require.Contains(t, sizes, first.Size)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/worktest"
 	"bahi/readmodels/marketplaceview"
@@ -102,8 +103,7 @@ func (n *network) call(secret, sender string, enquiry any, status string) {
 // chat returns the result of a notice by chat.
 func (n *network) chat(id uuid.UUID) marketplaceview.Notification {
 	n.t.Helper()
-	var e marketplaceview.Enquiry
-	n.owner.GET(enquiryAt(id)).Status(200).JSON(&e)
+	e := apitest.Read[marketplaceview.Enquiry](n.owner.GET(enquiryAt(id)).Status(200))
 	return e.Notifications.Chat
 }
 
@@ -122,8 +122,7 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	require.Equal(t, []string{"failed", "The network cannot reach the recipient (131026)"}, []string{lost.Status, *lost.Error})
 	n.Operator().GET("/ops/outbox?port=chat").Status(200).Contains(`"to":"+919812345111"`, `"status":"failed"`,
 		`"error":"The network cannot reach the recipient (131026)"`, "Asha Rao")
-	var after marketplaceview.Enquiry
-	n.owner.GET(enquiryAt(e.ID)).Status(200).JSON(&after)
+	after := apitest.Read[marketplaceview.Enquiry](n.owner.GET(enquiryAt(e.ID)).Status(200))
 	require.Equal(t, []any{e.Notifications.Email, e.Notifications.CRM, e.Revision},
 		[]any{after.Notifications.Email, after.Notifications.CRM, after.Revision}, "nothing else moves")
 	require.Equal(t, "failed", n.receipt(ours, "PN9", e.ID, `"warning"`).Status)

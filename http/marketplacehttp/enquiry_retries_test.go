@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"
 	"bahi/readmodels/opsview"
 )
@@ -39,9 +40,8 @@ func TestANotificationIsTriedEightTimesOverADay(t *testing.T) {
 			return failed.Attempt == try
 		}, time.Minute, 10*time.Millisecond, "try %d", try)
 		require.Equal(t, most, failed.MaxAttempts)
-		var wait time.Duration
-		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select scheduled_at - attempted_at from river.river_job where id = $1`,
-			failed.ID).Scan(&wait))
+		wait := pgtest.Value[time.Duration](t, o.Sys.Pool, `select scheduled_at - attempted_at from river.river_job where id = $1`,
+			failed.ID)
 		require.Greater(t, wait, time.Minute, "after try %d", try)
 		waited += wait
 		owner.GET(enquiryAt(e.ID)).Status(200).Contains(`"crm":{"status":"queued"`)

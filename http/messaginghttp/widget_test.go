@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/browsertest"
 	"bahi/internal/test/worktest"
@@ -85,8 +86,7 @@ func TestAVisitorOfAPageIsAnswered(t *testing.T) {
 	o := apptest.Share(t)
 	line := lineTo(t, o.URL)
 	owner := o.Person(o.Address("owner"))
-	var channel messagingview.Channel
-	owner.POST("/api/channels", `{"name":"Page","type":"web"}`).Status(201).JSON(&channel)
+	channel := apitest.Read[messagingview.Channel](owner.POST("/api/channels", `{"name":"Page","type":"web"}`).Status(201))
 	shop := shopWith(t, line.URL, *channel.Key)
 	owner.PATCH(fmt.Sprint("/api/channels/", channel.ID), fmt.Sprintf(`{"settings":{"allowedOrigins":[%q]}}`, shop.URL)).Status(200)
 	owner.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201) // newer, and does not reach the visitor

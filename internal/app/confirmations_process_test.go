@@ -98,8 +98,7 @@ func (a *asked) restart() {
 	a.program.Kill()
 	apptest.EndLeases(a.t, a.database, time.Now())
 	db := pgtest.Connect(a.t, a.database)
-	_, err := db.Exec(a.t.Context(), `update river.river_job set attempted_at = now() - interval '1 hour' where state = 'running'`)
-	require.NoError(a.t, err)
+	pgtest.Exec(a.t, db, `update river.river_job set attempted_at = now() - interval '1 hour' where state = 'running'`)
 	a.program = apptest.Serve(a.t, a.command())
 	a.program.Ready()
 }

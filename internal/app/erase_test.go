@@ -43,8 +43,7 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 	rebuild(t, data)
 	apptest.Cluster(t, data, func(url string) {
 		conn := pgtest.Connect(t, url)
-		_, err := conn.Exec(t.Context(), `analyze`)
-		require.NoError(t, err)
+		pgtest.Exec(t, conn, `analyze`)
 		kept := strings.Join(append(l.Known.InFiles(data), l.Known.InDatabase(url)...), "\n")
 		for _, text := range append(apptest.Addresses[:], "Zéphyrine", "Quillfeather", "Brandywine", "9765401234", "the stored picture") {
 			require.Contains(t, kept, ": "+text+"\n", "the search finds kept values")
@@ -56,14 +55,12 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 	// A long transaction sees the old state of the tables.
 	apptest.Cluster(t, data, func(url string) {
 		reader := pgtest.Connect(t, url)
-		_, err := reader.Exec(t.Context(), `begin isolation level repeatable read; select count(*) from pg_class`)
-		require.NoError(t, err)
+		pgtest.Exec(t, reader, `begin isolation level repeatable read; select count(*) from pg_class`)
 		l.Person.POST("/api/v1/users/me/delete-request", nil).Status(200)
 		p.Until(func(said, _ string) bool {
 			return strings.Contains(said, `msg="erasure waits for older transactions to end"`)
 		})
-		_, err = reader.Exec(t.Context(), `rollback`)
-		require.NoError(t, err)
+		pgtest.Exec(t, reader, `rollback`)
 		p.Until(func(said, _ string) bool {
 			return strings.Contains(said, `msg="user erased" user=`+l.Id) && strings.Contains(said, `msg="scrubbed Postgres of erased users"`)
 		})

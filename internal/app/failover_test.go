@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
 )
@@ -31,11 +32,9 @@ func (r *recovering) command(args ...string) *apptest.Cmd {
 func (r *recovering) loseTail(after string) {
 	r.t.Helper()
 	admin := pgtest.Connect(r.t, r.database)
-	_, err := admin.Exec(r.t.Context(), `delete from log.event where position > $1::text::bigint`, after)
-	require.NoError(r.t, err)
-	_, err = admin.Exec(r.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+	pgtest.Exec(r.t, admin, `delete from log.event where position > $1::text::bigint`, after)
+	pgtest.Exec(r.t, admin, `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
 		and pid <> pg_backend_pid()`)
-	require.NoError(r.t, err)
 }
 
 // offer posts a row like a client that retries while the server is unavailable: until the row is accepted, or refused for the lost tail.
@@ -76,8 +75,7 @@ func (r *recovering) balance(account int64) (balance string, fresh bool) {
 		require.Equal(r.t, http.StatusServiceUnavailable, a.Response.StatusCode, a.Text)
 		return "", false
 	}
-	var b apptest.BankAccount
-	a.JSON(&b)
+	b := apitest.Read[apptest.BankAccount](a)
 	return b.Balance.String(), a.Header("Warning") == ""
 }
 
@@ -152,8 +150,7 @@ func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	r.done("doctor", "books")
 	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
 	admin := pgtest.Connect(t, r.database)
-	var gaps int
-	require.NoError(t, admin.QueryRow(t.Context(), `select max(position) - count(*) from log.event`).Scan(&gaps))
+	gaps := pgtest.Value[int](t, admin, `select max(position) - count(*) from log.event`)
 	require.Zero(t, gaps)
 }
 

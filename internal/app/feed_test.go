@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/feedtest"
 	"bahi/internal/test/pgtest"
@@ -65,8 +66,7 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 		10*time.Millisecond)
 	require.Contains(t, o.Done(t, "feed", "status"), "parked")
 
-	var parked []opsview.Parked
-	c.GET("/ops/parked").Status(200).JSON(&parked)
+	parked := apitest.Read[[]opsview.Parked](c.GET("/ops/parked").Status(200))
 	require.Len(t, parked, 1)
 	require.Equal(t, "feed reactor BankRowAdded", parked[0].Name+" "+parked[0].Kind+" "+parked[0].Type)
 	at := fmt.Sprint(parked[0].Position)

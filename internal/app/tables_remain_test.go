@@ -17,6 +17,7 @@ import (
 	"bahi/internal/pgcluster"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 )
 
@@ -82,16 +83,12 @@ func another(t *testing.T) *pgcluster.Cluster {
 	t.Helper()
 	c := pgtest.Cluster(t)
 	conn := pgtest.Connect(t, c.URL())
-	_, err := conn.Exec(t.Context(), `create role modest login`)
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, `create role modest login`)
 	// Its private cluster authenticates by the operating system's user, and only the superuser.
-	var file string
-	require.NoError(t, conn.QueryRow(t.Context(), `show ident_file`).Scan(&file))
-	known, err := os.ReadFile(file)
-	require.NoError(t, err)
+	file := pgtest.Value[string](t, conn, `show ident_file`)
+	known := worktest.File(t, file)
 	require.NoError(t, os.WriteFile(file, append(known, "bahi /.* modest\n"...), 0o600))
-	_, err = conn.Exec(t.Context(), `select pg_reload_conf()`)
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, `select pg_reload_conf()`)
 	return c
 }
 

@@ -80,8 +80,7 @@ func newVictim(t *testing.T) *victim {
 
 func (v *victim) exec(sql string) {
 	v.t.Helper()
-	_, err := v.database.Exec(v.t.Context(), sql)
-	require.NoError(v.t, err)
+	pgtest.Exec(v.t, v.database, sql)
 }
 
 // at returns the position of the nth row's event, from 0.

@@ -16,6 +16,7 @@ import (
 	"bahi/internal/cli/backup"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 // drilled returns the command of a drill, and its folder for temporary files.
@@ -120,8 +121,7 @@ func changedIsNotRestored(t *testing.T, _ *apptest.Server, whole string) {
 		"the backup is broken: database.dump is missing": change(backup.DatabaseDump, os.Remove),
 		"the backup is broken: migrations.dump has ":     change(backup.MigrationDump, func(path string) error { return os.Truncate(path, 100) }),
 		"the backup is broken: database.dump has ": change(backup.DatabaseDump, func(path string) error {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := worktest.File(t, path)
 			text[len(text)/2] ^= 1
 			return os.WriteFile(path, text, 0o600)
 		}),

@@ -20,6 +20,7 @@ import (
 	"bahi/internal/cli/backup"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 func TestBackupUnderLoadIsOneSnapshot(t *testing.T) {
@@ -148,8 +149,7 @@ func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	p.Until(func(said, _ string) bool { return strings.Contains(said, `msg="user erased"`) })
 	_, wrong, status = keyed("vault", "erasures", "export", list)
 	require.Equal(t, 0, status, wrong)
-	text, err := os.ReadFile(list)
-	require.NoError(t, err)
+	text := worktest.File(t, list)
 	require.Contains(t, string(text), user.Kind.Category()+"-"+l.Id)
 	require.Empty(t, l.Known.In("the list", text), "the list names nobody")
 	p.Stop()

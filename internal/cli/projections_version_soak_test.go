@@ -20,6 +20,7 @@ import (
 
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections/ledgerproj"
 )
 
@@ -119,8 +120,7 @@ func overlaid(t *testing.T, edited map[string][]string) string {
 	for file, edits := range edited {
 		path, err := filepath.Abs(file)
 		require.NoError(t, err)
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := worktest.File(t, path)
 		for i := 0; i < len(edits); i += 2 {
 			require.Equal(t, 1, strings.Count(string(text), edits[i]), "%s has %q once", file, edits[i])
 			text = []byte(strings.Replace(string(text), edits[i], edits[i+1], 1))
@@ -262,7 +262,6 @@ func (l *busy) killed(random *rand.Rand, g generation, kill func()) generation {
 // slowly returns a throttle with which filling takes a second or two.
 func (l *busy) slowly(random *rand.Rand) int {
 	l.t.Helper()
-	var head int
-	require.NoError(l.t, l.conn.QueryRow(l.t.Context(), `select max(position) from log.event`).Scan(&head))
+	head := pgtest.Value[int](l.t, l.conn, `select max(position) from log.event`)
 	return head/2 + random.IntN(head/2)
 }

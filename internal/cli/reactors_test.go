@@ -17,14 +17,12 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	t.Parallel()
 	database := apptest.Database(t)
 	conn := pgtest.Connect(t, database)
-	_, err := conn.Exec(t.Context(), `
+	pgtest.Exec(t, conn, `
 		insert into account.mailed_token (subject_id, kind, number, token_sha256, issued_at, expires_at)
 		select gen_random_uuid(), 'verify', 1, sha256(at::bytea), now(), at::timestamptz from unnest(array['2025-01-01', '2999-01-01']) at`)
-	require.NoError(t, err)
 	o := apptest.StartOn(t, database)
 	require.Eventually(t, func() bool { // the start sweeps expired rows
-		var left int
-		require.NoError(t, conn.QueryRow(t.Context(), `select count(*) from account.mailed_token`).Scan(&left))
+		left := pgtest.Value[int](t, conn, `select count(*) from account.mailed_token`)
 		return left == 1
 	}, time.Minute, 20*time.Millisecond)
 	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)

@@ -35,8 +35,7 @@ func TestTheSessionWithAModelCallsAnEndpoint(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(with.Data, "keys"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(with.Data, "keys", "admin.key"), []byte(apptest.OperatorKey), 0o600))
 
-	text, err := os.ReadFile("../../docs/bots-webhooks.md")
-	require.NoError(t, err)
+	text := worktest.File(t, "../../docs/bots-webhooks.md")
 	sh := openShell(t, checkout)
 	for _, s := range steps(string(text)) {
 		got := sh.run(strings.NewReplacer("localhost:8080", strings.TrimPrefix(o.URL, "http://"), "localhost:9000", address).Replace(s.command))

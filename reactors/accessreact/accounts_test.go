@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
+	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"
 	"bahi/reactors"
 )
@@ -46,20 +46,15 @@ func TestJobsNameNobody(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return runner.Statuses()["accounts"].Position >= head }, time.Minute, 10*time.Millisecond)
 
-	rows, _ := r.pool.Query(t.Context(), `select kind from river.river_job order by id`)
-	kinds, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
+	kinds := pgtest.Values[string](t, r.pool, `select kind from river.river_job order by id`)
 	require.Equal(t, []string{
 		"send_verification", "send_verification", "send_email_notice", "send_invitation",
 		"send_verification", "send_email_notice", // to the host's other address
 		"send_password_reset", "send_email_notice", "send_deletion_receipt", // and the undo
 		"send_deletion_notice", "send_deletion_receipt", "erase_user",
 	}, kinds)
-	rows, _ = r.pool.Query(t.Context(), `select args::text from river.river_job where args::text ~* 'asha|rao|example|guest'`)
-	named, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
+	named := pgtest.Values[string](t, r.pool, `select args::text from river.river_job where args::text ~* 'asha|rao|example|guest'`)
 	require.Empty(t, named)
-	var at time.Time
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select scheduled_at from river.river_job where kind = 'erase_user'`).Scan(&at))
+	at := pgtest.Value[time.Time](t, r.pool, `select scheduled_at from river.river_job where kind = 'erase_user'`)
 	require.WithinDuration(t, r.Now(), at, 0, "at the due time")
 }

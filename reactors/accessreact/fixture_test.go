@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +25,7 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/projections/accessproj"
@@ -311,16 +311,12 @@ func token(t *testing.T, mails []kept, path string) string {
 // dump returns every row of every table except the log's as text.
 func (r *fixture) dump() string {
 	r.t.Helper()
-	rows, _ := r.pool.Query(r.t.Context(), `
+	names := pgtest.Values[string](r.t, r.pool, `
 		select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and n.nspname not in ('pg_catalog', 'information_schema')`)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(r.t, err)
 	var all strings.Builder
 	for _, name := range names {
-		rows, _ := r.pool.Query(r.t.Context(), `select x::text from `+name+` x`)
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(r.t, err)
+		lines := pgtest.Values[string](r.t, r.pool, `select x::text from `+name+` x`)
 		all.WriteString(strings.Join(lines, "\n"))
 	}
 	return all.String()

@@ -128,16 +128,12 @@ func count(errs []error, wanted error) (n int) {
 // dump returns every row of every table of the schema.
 func dump(t *testing.T, n node) string {
 	t.Helper()
-	rows, err := n.pool.Query(t.Context(), `select tablename::text from pg_tables where schemaname = 'account'`)
-	require.NoError(t, err)
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
+	tables := pgtest.Values[string](t, n.pool, `select tablename::text from pg_tables where schemaname = 'account'`)
 	require.Len(t, tables, 6)
 	var all string
 	for _, table := range tables {
-		var text string
-		require.NoError(t, n.pool.QueryRow(t.Context(),
-			`select coalesce(string_agg(row::text, ' '), '') from account.`+pgx.Identifier{table}.Sanitize()+` row`).Scan(&text))
+		text := pgtest.Value[string](t, n.pool,
+			`select coalesce(string_agg(row::text, ' '), '') from account.`+pgx.Identifier{table}.Sanitize()+` row`)
 		all += text
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/accesscmd/credentials"
+	"bahi/internal/test/pgtest"
 )
 
 func requireKnown(t *testing.T, n node, tokens credentials.Tokens) {
@@ -162,8 +163,7 @@ func TestForeignTokensAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, credentials.ErrRefresh)
 	requireKnown(t, n, tokens)
 
-	var keys int
-	require.NoError(t, n.pool.QueryRow(t.Context(), `select count(*) from vault.named`).Scan(&keys))
+	keys := pgtest.Value[int](t, n.pool, `select count(*) from vault.named`)
 	require.Equal(t, 1, keys, "a forged kid creates no key")
 }
 

@@ -1,10 +1,11 @@
-// Package worktest runs work and servers in the background of a test, by a clock that only the test moves.
+// Package worktest has helpers of tests of any package: work in the background, servers, files and a clock that only the test moves.
 package worktest
 
 import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -60,4 +61,12 @@ func Serve(t testing.TB, handler http.Handler) *httptest.Server {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server
+}
+
+// File returns the content of a file.
+func File(t testing.TB, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return content
 }
