@@ -83,6 +83,21 @@ func (f *failingLog) set(do func()) {
 	do()
 }
 
+// dying does work in a process that dies before its nth append to a stream, if it comes to that.
+func (n *node) dying(nth int, work func() error) error {
+	count := 0
+	n.store.set(func() {
+		n.store.before = func(context.Context, string) error {
+			if count++; count == nth {
+				return errCrash
+			}
+			return nil
+		}
+	})
+	defer n.store.set(func() { n.store.before = nil })
+	return work()
+}
+
 func (f *failingLog) ask(ctx context.Context, which *func(context.Context, string) error, stream string) error {
 	f.mu.Lock()
 	hook := *which
