@@ -18,6 +18,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/eventstore"
 	"bahi/internal/test/interleavetest"
+	"bahi/internal/test/worktest"
 )
 
 // thing is an aggregate for these tests.
@@ -157,29 +158,12 @@ type node struct {
 	*Handler
 
 	store *failingLog
-	clock *clock
-}
-
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(by)
+	clock *worktest.Clock
 }
 
 // idle is a node that does not follow the log yet.
 func idle(log *interleavetest.Log) *node {
-	n := &node{store: &failingLog{Node: interleavetest.NewNode(log)}, clock: &clock{now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}}
+	n := &node{store: &failingLog{Node: interleavetest.NewNode(log)}, clock: worktest.NewClock(time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC))}
 	n.Handler = New(n.store, sum{}, n.clock.Now)
 	return n
 }
@@ -187,13 +171,7 @@ func idle(log *interleavetest.Log) *node {
 // follow makes the node follow the log. It receives what others append in [node.catchUp].
 func (n *node) follow(t *testing.T) *node {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- n.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-stopped)
-	})
+	worktest.Background(t, n.Run)
 	n.store.Hear()
 	return n
 }

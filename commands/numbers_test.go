@@ -101,12 +101,12 @@ func TestBlocksAdaptToTheirUse(t *testing.T) {
 	}
 	require.Equal(t, []number.Reserved{{First: 1, Last: 8}, {First: 9, Last: 24}}, n.reservations(t),
 		"twice as many if they are used up at once")
-	n.clock.advance(time.Hour)
+	n.clock.Pass(time.Hour)
 	take(1)
 	require.Equal(t, number.Reserved{First: 25, Last: 32}, n.reservations(t)[2], "fewer if they lasted")
 	take(7)
 	for range 4 {
-		n.clock.advance(time.Hour)
+		n.clock.Pass(time.Hour)
 		take(minReserved)
 	}
 	require.Equal(t, number.Reserved{First: 57, Last: 64}, n.reservations(t)[6], "but not below the minimum")

@@ -28,6 +28,7 @@ import (
 	"bahi/domain/ledger/khata"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
+	"bahi/internal/test/worktest"
 )
 
 var update = flag.Bool("update", false, "write the golden files that are missing; those that are there stay as they are")
@@ -58,8 +59,7 @@ func goldenFiles(t *testing.T) map[string][]goldenFile {
 		version, err := strconv.Atoi(parts[2])
 		require.NoError(t, err)
 		require.LessOrEqual(t, version, of.Version, "%s: that version is yet to come", entry.Name())
-		text, err := os.ReadFile(filepath.Join(golden, entry.Name()))
-		require.NoError(t, err)
+		text := worktest.File(t, filepath.Join(golden, entry.Name()))
 		var data bytes.Buffer
 		require.NoError(t, json.Compact(&data, text), entry.Name())
 		byType[of.Name] = append(byType[of.Name], goldenFile{entry.Name(), of, version, data.Bytes()})
@@ -286,8 +286,7 @@ func TestNamesAreInTheFormThatReadersExpect(t *testing.T) {
 
 func TestEveryNameIsDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/events.md")
-	require.NoError(t, err)
+	page := worktest.File(t, "../docs/events.md")
 	for _, of := range domain.Catalogue.All() {
 		for _, text := range []string{"`" + of.Name + "`", "| `" + of.Category + "-<"} {
 			if !strings.Contains(string(page), text) {

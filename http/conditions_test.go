@@ -48,8 +48,7 @@ func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
 	asha.Join(o, ravi, `{"ledger":"read"}`)
 	asha.Join(o, usha, `{"ledger":"read"}`)
 	path := "/api/v1/workspaces/" + asha.Workspace + "/members"
-	var members []apptest.Member
-	asha.GET(path).Status(200).JSON(&members)
+	members := apitest.Read[[]apptest.Member](asha.GET(path).Status(200))
 	require.Len(t, members, 3)
 	require.Equal(t, []string{ravi.User.ID, usha.User.ID}, []string{members[1].UserID, members[2].UserID})
 	seen := func(m apptest.Member) *apitest.Client { return asha.With("If-Match", fmt.Sprintf(`"%d"`, m.Revision)) }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"bahi/internal/test/worktest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -52,8 +54,7 @@ type documentBody struct {
 
 func readDocument(t *testing.T) (d committed) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/openapi.json")
-	require.NoError(t, err)
+	text := worktest.File(t, "testdata/openapi.json")
 	require.NoError(t, json.Unmarshal(text, &d))
 	return d
 }
@@ -63,8 +64,7 @@ func TestTheDocumentKeepsTheLintersRules(t *testing.T) {
 	t.Parallel()
 	document := readDocument(t)
 	require.NotEmpty(t, document.Servers, "no-empty-servers")
-	text, err := os.ReadFile("testdata/openapi.json")
-	require.NoError(t, err)
+	text := worktest.File(t, "testdata/openapi.json")
 	for _, m := range regexp.MustCompile(`"\$ref": "#/components/schemas/([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
 		require.Contains(t, document.Components.Schemas, m[1], "no-unresolved-refs")
 	}
@@ -146,8 +146,7 @@ var (
 
 func TestTheDocumentNamesEveryCodeOfARefusal(t *testing.T) {
 	t.Parallel()
-	document, err := os.ReadFile("testdata/openapi.json")
-	require.NoError(t, err)
+	document := worktest.File(t, "testdata/openapi.json")
 	named := func(code string) bool {
 		return regexp.MustCompile("`code`: ([a-z_]+, )*" + code + `[,"]`).Match(document)
 	}

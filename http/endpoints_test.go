@@ -21,6 +21,7 @@ import (
 	"bahi/http/api"
 	"bahi/internal/app"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 )
 
 const described = "testdata"
@@ -39,8 +40,7 @@ type listed struct {
 
 func list(t *testing.T, file string, columns int) (all []listed) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(described, file))
-	require.NoError(t, err)
+	text := worktest.File(t, filepath.Join(described, file))
 	for i, row := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		cells := strings.Split(row, "\t")
 		require.Len(t, cells, columns, "%s:%d", file, i+1)
@@ -143,8 +143,7 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 	} else {
 		require.JSONEq(t, string(text), a.Text)
 	}
-	committed, err := os.ReadFile(file)
-	require.NoError(t, err)
+	committed := worktest.File(t, file)
 	require.Equal(t, string(committed), written, "make generate updates it")
 
 	document := readDocument(t)

@@ -3,11 +3,12 @@ package http_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"bahi/internal/test/worktest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -59,8 +60,7 @@ func (s fieldSchema) withoutExample(place string) (all []string) {
 
 func TestEveryFieldOfTheDocumentIsDescribedByTextAndExample(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/openapi.json")
-	require.NoError(t, err)
+	text := worktest.File(t, "testdata/openapi.json")
 	type content map[string]struct{ Schema fieldSchema }
 	var document struct {
 		Components struct{ Schemas map[string]fieldSchema }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -54,8 +55,7 @@ func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 	with := apptest.Settings(t, o.Database)
 	with.ReadWait = 100 * time.Millisecond // how long the next write waits for its row
 	other := clerk.At(apptest.StartAs(t, with).URL).With("Prefer", "return=representation")
-	var late apptest.BankRow
-	other.POST(apptest.Ledger(account), apptest.Deposit("2025-03-03", "3")).Status(201).JSON(&late)
+	late := apitest.Read[apptest.BankRow](other.POST(apptest.Ledger(account), apptest.Deposit("2025-03-03", "3")).Status(201))
 	require.Nil(t, late.Balance, "nobody knows it yet")
 
 	began := time.Now()

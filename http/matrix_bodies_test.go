@@ -17,6 +17,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/http/api"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels/opsview"
 )
@@ -245,8 +246,7 @@ func TestNoValueOfAFieldStopsWhatFollowsTheLog(t *testing.T) {
 	}
 	head := event.Position(s.Head())
 	require.Eventually(t, func() bool {
-		var all []opsview.Projection
-		s.Operator().GET("/ops/projections").Status(200).JSON(&all)
+		all := apitest.Read[[]opsview.Projection](s.Operator().GET("/ops/projections").Status(200))
 		return !slices.ContainsFunc(all, func(p opsview.Projection) bool { return p.State != "parked" && p.Position < head })
 	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, "[]", strings.TrimSpace(s.Operator().GET("/ops/parked").Status(200).Text))

@@ -15,8 +15,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 	master := o.Key(o.Home, `{"ledger":"write","marketplace":"write"}`)
 	owner := apitest.New(t, o.URL, master.Key)
 	a := owner.POST("/api/v1/api-keys", `{"name":" Till 1 ","permissions":{"ledger":"write"}}`).Status(201)
-	var made apptest.ApiKey
-	a.JSON(&made)
+	made := apitest.Read[apptest.ApiKey](a)
 	require.Equal(t, "Till 1", made.Name)
 	require.Equal(t, o.Home, made.WorkspaceID)
 	require.Regexp(t, `^bahi_[0-9a-f]{32}_[A-Za-z0-9_-]{43}$`, made.Key)
@@ -26,8 +25,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 
 	list := owner.GET("/api/v1/api-keys").Status(200)
 	require.NotContains(t, list.Text, made.Key[38:], "the secret is shown once")
-	var keys []apptest.ApiKey
-	list.JSON(&keys)
+	keys := apitest.Read[[]apptest.ApiKey](list)
 	require.Len(t, keys, 2)
 	require.Equal(t, []string{master.ID, made.ID}, []string{keys[0].ID, keys[1].ID})
 	require.Equal(t, []string{"api_key:admin", "api_key:" + master.ID}, []string{keys[0].CreatedBy, keys[1].CreatedBy})

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"image/color"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,6 +23,7 @@ import (
 	"bahi/http/api"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/messagingview"
 )
 
@@ -46,8 +46,7 @@ func samples(t *testing.T) map[string]sample {
 	require.NoError(t, err)
 	all := map[string]sample{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := worktest.File(t, file)
 		var area map[string]sample
 		decoder := json.NewDecoder(bytes.NewReader(text))
 		decoder.DisallowUnknownFields()
@@ -169,8 +168,7 @@ func (w *things) value(t *testing.T, name string) string {
 	}
 	if name == "message_template_id" || name == "template_channel_id" { // a network has it
 		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
-		var all []messagingview.Template
-		w.asha.GET("/api/chat/templates").Status(200).JSON(&all)
+		all := apitest.Read[[]messagingview.Template](w.asha.GET("/api/chat/templates").Status(200))
 		w.values["message_template_id"], w.values["template_channel_id"] = strconv.FormatInt(all[0].ID, 10), strconv.FormatInt(all[0].ChannelID,
 			10)
 		return w.values[name]

@@ -138,8 +138,7 @@ func (s scenarios) confirmations(t *testing.T) {
 	contact := apptest.IdOf(t, []byte(c.POST("/api/contacts", `{"name":"Meera","phone":"9812345679"}`).Status(201).Text))
 	c.PATCH(fmt.Sprintf("/api/contacts/%d", contact), `{"optIn":true}`).Status(200)
 	c.PUT(fmt.Sprintf("/books/accounts/%d/contact", account), fmt.Sprintf(`{"contactId":%d}`, contact)).Status(200)
-	var all []messagingview.Template
-	c.GET("/api/chat/templates").Status(200).JSON(&all)
+	all := apitest.Read[[]messagingview.Template](c.GET("/api/chat/templates").Status(200))
 	i := slices.IndexFunc(all, func(k messagingview.Template) bool { return k.Name == "balance" })
 	asked := apptest.IdOf(t, []byte(c.POST("/books/confirmations", fmt.Sprintf(
 		`{"accounts":[%d],"as_of":"2025-03-31","channelId":%d,"templateId":%d}`, account, all[i].ChannelID, all[i].ID)).Status(201).Text))

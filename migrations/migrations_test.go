@@ -2,33 +2,28 @@ package migrations_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/migrations"
 )
 
 func TestAProgramServesADatabaseThatANewerOneHasMigrated(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Template(t, "migrated", migrations.Up)
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, url)
 	newer := func(sql string) {
 		t.Helper()
-		_, err := conn.Exec(t.Context(), sql+`; update public.bahi_schema set version = version + 1`)
-		require.NoError(t, err)
+		pgtest.Exec(t, conn, sql+`; update public.bahi_schema set version = version + 1`)
 	}
-	var version int
-	require.NoError(t, conn.QueryRow(t.Context(), `select version from public.bahi_schema`).Scan(&version))
+	version := pgtest.Value[int](t, conn, `select version from public.bahi_schema`)
 	newer(`alter table projection.generation add column mood text`)
 	require.NoError(t, migrations.Up(t.Context(), url), "it adds a column")
 	newer(fmt.Sprintf(`comment on table public.bahi_schema is 'oldest: %d'`, version))
@@ -36,23 +31,19 @@ func TestAProgramServesADatabaseThatANewerOneHasMigrated(t *testing.T) {
 	newer(fmt.Sprintf(`comment on table public.bahi_schema is 'oldest: %d'`, version+1))
 	require.ErrorContains(t, migrations.Up(t.Context(), url),
 		fmt.Sprintf("to version %d, and this one, of version %d, cannot serve it", version+3, version))
-	var now int
-	require.NoError(t, conn.QueryRow(t.Context(), `select version from public.bahi_schema`).Scan(&now))
+	now := pgtest.Value[int](t, conn, `select version from public.bahi_schema`)
 	require.Equal(t, version+3, now, "it changes nothing")
 }
 
 func TestALogOfAnotherFormatIsRefused(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Template(t, "migrated", migrations.Up)
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, url)
 	for _, c := range []struct {
 		sql    string
 		format int
 	}{{`update log.identity set format = 7`, 7}, {`alter table log.identity drop format`, 1}} {
-		_, err := conn.Exec(t.Context(), c.sql+`; update public.bahi_schema set version = 19`)
-		require.NoError(t, err)
+		pgtest.Exec(t, conn, c.sql+`; update public.bahi_schema set version = 19`)
 		const text = "the data are in format %d, and this program reads format %d: start the program that wrote them"
 		require.EqualError(t, migrations.Up(t.Context(), url), fmt.Sprintf(text, c.format, migrations.Format))
 	}
@@ -70,8 +61,7 @@ func TestAMigrationOnlyAddsOrSaysWhichProgramsItLeavesBehind(t *testing.T) {
 		if n, err := strconv.Atoi(file[:4]); err != nil || n < firstReleased {
 			continue
 		}
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := worktest.File(t, file)
 		// a changed storage, statistic or index breaks no older program
 		statements := regexp.MustCompile(`--.*|alter column \w+ set (storage|statistics) \w+|drop index \S+`).ReplaceAllString(string(text), "")
 		if !strings.Contains(statements, "comment on table public.bahi_schema is 'oldest: ") {
@@ -91,9 +81,7 @@ func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 	for range processes {
 		require.NoError(t, <-done)
 	}
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, url)
 	var log, jobs int
 	require.NoError(t, conn.QueryRow(t.Context(),
 		`select (select count(*) from log.event), (select count(*) from river.river_job)`).Scan(&log, &jobs))
@@ -102,9 +90,7 @@ func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 
 func TestGenerationsOfOlderProgramsGetTheirStatus(t *testing.T) {
 	t.Parallel()
-	conn, err := pgx.Connect(t.Context(), pgtest.DB(t))
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, pgtest.DB(t))
 	for _, sql := range []string{
 		"0003_projections.sql", "0005_reactors.sql", `create table public.bahi_schema ()`,
 		`insert into projection.generation (name, generation, version, ddl_sha256, store_id, live, building, phase, scratch, keep_until) values
@@ -116,14 +102,11 @@ func TestGenerationsOfOlderProgramsGetTheirStatus(t *testing.T) {
 		"0012_generation_status.sql",
 	} {
 		if strings.HasSuffix(sql, ".sql") {
-			text, err := os.ReadFile(sql)
-			require.NoError(t, err)
+			text := worktest.File(t, sql)
 			sql = string(text)
 		}
-		_, err := conn.Exec(t.Context(), sql)
-		require.NoError(t, err)
+		pgtest.Exec(t, conn, sql)
 	}
-	var statuses []string
-	require.NoError(t, conn.QueryRow(t.Context(), `select array_agg(status order by generation) from projection.generation`).Scan(&statuses))
+	statuses := pgtest.Value[[]string](t, conn, `select array_agg(status order by generation) from projection.generation`)
 	require.Equal(t, []string{"live", "kept", "scratch", "catching up", "requested"}, statuses)
 }

@@ -16,6 +16,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
+	"bahi/internal/test/pgtest"
 )
 
 // A copied value equals the one that Postgres parses from text.
@@ -83,10 +84,9 @@ func TestCopyTakesAnyValue(t *testing.T) {
 }
 
 // postgresDate formats a date as Postgres does, with five digits after the year 9999.
-func postgresDate(t *testing.T, r *fixture, d unit.Date) (text string) {
+func postgresDate(t *testing.T, r *fixture, d unit.Date) string {
 	t.Helper()
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select (date '1970-01-01' + $1::int)::text`, int32(d)).Scan(&text))
-	return text
+	return pgtest.Value[string](t, r.pool, `select (date '1970-01-01' + $1::int)::text`, int32(d))
 }
 
 func TestCopyEncodesRowsInChunks(t *testing.T) {

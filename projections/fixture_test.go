@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +21,8 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 // fixture is a log with these tests' projections.
@@ -97,9 +98,8 @@ func (r *fixture) head(t *testing.T) event.Position {
 type running struct {
 	*Runner
 
-	t       *testing.T
-	stopped chan error
-	cancel  context.CancelFunc
+	t    *testing.T
+	stop func()
 }
 
 func (r *fixture) run(t *testing.T, all ...*Projection) *running {
@@ -117,11 +117,7 @@ func (r *fixture) runWith(t *testing.T, silent time.Duration, all ...*Projection
 
 func (r *fixture) running(t *testing.T, runner *Runner, run func(context.Context) error) *running {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := &running{Runner: runner, t: t, stopped: make(chan error, 1), cancel: cancel}
-	go func() { p.stopped <- run(ctx) }()
-	t.Cleanup(p.stop)
-	return p
+	return &running{runner, t, worktest.Background(t, run)}
 }
 
 // tend builds and maintains what the registry requests, as a serving process does.
@@ -129,25 +125,7 @@ func (r *fixture) tend(t *testing.T, all ...*Projection) {
 	t.Helper()
 	runner := NewRunner(r.store, r.pool, r.log)
 	runner.Now = time.Now
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- runner.MaintainGenerations(ctx, all...) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-}
-
-func (p *running) stop() {
-	p.t.Helper()
-	p.cancel()
-	select {
-	case err := <-p.stopped:
-		require.NoError(p.t, err)
-		p.stopped <- nil
-	case <-time.After(30 * time.Second):
-		require.Fail(p.t, "the runner did not stop")
-	}
+	worktest.Background(t, func(ctx context.Context) error { return runner.MaintainGenerations(ctx, all...) })
 }
 
 // until waits for a status.
@@ -193,26 +171,18 @@ func (r *fixture) names(t *testing.T, projection string) []string {
 	live, err := generations(t.Context(), r.pool, `status = 'live' and name = $1`, projection)
 	require.NoError(t, err)
 	require.Len(t, live, 1)
-	rows, _ := r.pool.Query(t.Context(), `select name from `+live[0].schema()+`.seen order by position`)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return names
+	return pgtest.Values[string](t, r.pool, `select name from `+live[0].schema()+`.seen order by position`)
 }
 
 func (r *fixture) exec(t *testing.T, sql string) int64 {
 	t.Helper()
-	done, err := r.pool.Exec(t.Context(), sql)
-	require.NoError(t, err)
-	return done.RowsAffected()
+	return pgtest.Exec(t, r.pool, sql)
 }
 
 // schemas returns the schemas of generations.
 func (r *fixture) schemas(t *testing.T) []string {
 	t.Helper()
-	rows, _ := r.pool.Query(t.Context(), `select nspname::text from pg_namespace where nspname ~ '_g[0-9]+$' order by 1`)
-	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return all
+	return pgtest.Values[string](t, r.pool, `select nspname::text from pg_namespace where nspname ~ '_g[0-9]+$' order by 1`)
 }
 
 func numberedNames(from, to int) []string {
@@ -223,33 +193,17 @@ func numberedNames(from, to int) []string {
 	return names
 }
 
-// serving is a process that runs and maintains projections, with its own store.
-type serving struct {
-	*running
-
-	tended chan struct{}
-}
-
-func (r *fixture) serve(t *testing.T, all ...*Projection) *serving {
+// serve runs and maintains projections, as a serving process does.
+func (r *fixture) serve(t *testing.T, all ...*Projection) *running {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
 	runner := NewRunner(r.store, r.pool, r.log)
 	runner.Now, runner.Program = time.Now, "test"
-	s := &serving{running: &running{Runner: runner, t: t, stopped: make(chan error, 1), cancel: cancel}, tended: make(chan struct{})}
-	go func() { s.stopped <- runner.Run(ctx, all...) }()
-	go func() { defer close(s.tended); _ = runner.MaintainGenerations(ctx, all...) }()
-	t.Cleanup(s.stop)
-	return s
-}
-
-func (s *serving) stop() {
-	s.t.Helper()
-	s.running.stop()
-	select {
-	case <-s.tended:
-	case <-time.After(30 * time.Second):
-		require.Fail(s.t, "MaintainGenerations did not stop")
-	}
+	return r.running(t, runner, func(ctx context.Context) error {
+		var tending sync.WaitGroup
+		tending.Go(func() { _ = runner.MaintainGenerations(ctx, all...) })
+		defer tending.Wait()
+		return runner.Run(ctx, all...)
+	})
 }
 
 // soon waits until a condition holds.
@@ -308,23 +262,19 @@ func (r *fixture) onlySchemas(t *testing.T, want ...string) {
 // kill terminates a random connection of a projection, as an operator or a broken network does.
 func (r *fixture) kill(t *testing.T, random *rand.Rand) {
 	t.Helper()
-	rows, _ := r.pool.Query(t.Context(), `select pid from pg_stat_activity where datname = current_database()
+	pids := pgtest.Values[int](t, r.pool, `select pid from pg_stat_activity where datname = current_database()
 		and application_name like 'bahi projection %' order by pid`)
-	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
-	require.NoError(t, err)
 	if len(pids) > 0 {
-		_, err = r.pool.Exec(t.Context(), `select pg_terminate_backend($1)`, pids[random.IntN(len(pids))])
-		require.NoError(t, err)
+		pgtest.Exec(t, r.pool, `select pg_terminate_backend($1)`, pids[random.IntN(len(pids))])
 	}
 }
 
 // locks returns the number of locks of generations in use.
-func (r *fixture) locks(t *testing.T) (n int) {
+func (r *fixture) locks(t *testing.T) int {
 	t.Helper()
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_locks where locktype = 'advisory' and classid in (8241002,
+	return pgtest.Value[int](t, r.pool, `select count(*) from pg_locks where locktype = 'advisory' and classid in (8241002,
 		8241003)
-		and database = (select oid from pg_database where datname = current_database())`).Scan(&n))
-	return n
+		and database = (select oid from pg_database where datname = current_database())`)
 }
 
 // exact checks that the live tables equal a fold of the log.

@@ -11,6 +11,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
+	"bahi/internal/test/pgtest"
 )
 
 // rebuilt returns a rebuilt projection whose old generation is kept.
@@ -153,8 +154,7 @@ func TestLongReaderOfOldTablesDelaysNobody(t *testing.T) {
 	require.NoError(t, r.build(p).Run(t.Context()))
 	long, err := r.pool.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = long.Exec(t.Context(), `select * from seen_g1.seen`)
-	require.NoError(t, err)
+	pgtest.Exec(t, long, `select * from seen_g1.seen`)
 	built := make(chan error, 1)
 	go func() { built <- r.build(p).Run(t.Context()) }()
 	r.goesLive(t, p, 2)

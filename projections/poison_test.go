@@ -17,6 +17,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/subscriber"
 	"bahi/eventstore"
+	"bahi/internal/test/pgtest"
 )
 
 // poisoned are events that cannot be folded until cure is set, which stands for a new program.
@@ -250,17 +251,15 @@ func TestSkipUnparksAProjection(t *testing.T) {
 	require.NoError(t, Retry(t.Context(), r.pool, next))
 	r.serve(t, next)
 	r.goesLive(t, next, 3)
-	var names int
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from seen_g3.seen`).Scan(&names))
+	names := pgtest.Value[int](t, r.pool, `select count(*) from seen_g3.seen`)
 	require.Equal(t, 3, names)
 }
 
 // program returns the version of the program that recorded the error of the live generation.
-func (r *fixture) program(t *testing.T) (version string) {
+func (r *fixture) program(t *testing.T) string {
 	t.Helper()
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select error_program from projection.generation
-		where status = 'live' and error is not null`).Scan(&version))
-	return version
+	return pgtest.Value[string](t, r.pool, `select error_program from projection.generation
+		where status = 'live' and error is not null`)
 }
 
 func TestSkipUnparksABuild(t *testing.T) {
@@ -308,9 +307,7 @@ func TestSkipUnparksAReactor(t *testing.T) {
 	r.skip(t, "mail", 0, 3)
 	require.NoError(t, RetryReactor(t.Context(), r.pool, "mail"))
 	run.reached("mail", 5)
-	rows, _ := r.pool.Query(t.Context(), `select position from effect order by 1`)
-	effects, err := pgx.CollectRows(rows, pgx.RowTo[int])
-	require.NoError(t, err)
+	effects := pgtest.Values[int](t, r.pool, `select position from effect order by 1`)
 	require.Equal(t, []int{1, 2, 4}, effects)
 	require.ErrorIs(t, ReactorParkedAt(t.Context(), r.pool, "mail", 3), ErrNotParked)
 }
@@ -386,8 +383,7 @@ func TestAReactorIsParkedBeforeATransaction(t *testing.T) {
 	r.together(t, "a", "error", "b")
 	status := run.until("mail", func(s Status) bool { return s.Error != "" })
 	require.Contains(t, status.Error, "event BankAccountOpened at position 2: a mistake")
-	var effects int
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from effect`).Scan(&effects))
+	effects := pgtest.Value[int](t, r.pool, `select count(*) from effect`)
 	require.Zero(t, effects)
 }
 

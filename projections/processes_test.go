@@ -88,7 +88,7 @@ func TestTablesConvergeToTheLog(t *testing.T) {
 			delete from projection.generation; end $$`)
 		p := parted()
 		r.add(t, numberedNames(0, 20)...)
-		servers := [2]*serving{}
+		servers := [2]*running{}
 		accept := func(err error, expected ...error) {
 			for _, e := range expected {
 				if errors.Is(err, e) {

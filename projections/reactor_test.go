@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
+	"bahi/internal/test/pgtest"
 )
 
 const openedName = "BankAccountOpened"
@@ -42,9 +43,7 @@ func TestReactorsEffectsWaitForTheDisk(t *testing.T) {
 	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
 	r.add(t, "a", "b")
 	run.reached("mail", r.head(t))
-	rows, _ := r.pool.Query(t.Context(), `select waits from effect`)
-	waits, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
+	waits := pgtest.Values[string](t, r.pool, `select waits from effect`)
 	require.Equal(t, []string{"on", "on"}, waits)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
+	"bahi/internal/test/pgtest"
 )
 
 // half interrupts a build in the middle of the fill, as if its process had ended.
@@ -46,8 +47,7 @@ func TestBuildStartsOverForOtherTables(t *testing.T) {
 	require.Equal(t, after.Hash(), live.DDL)
 	require.Equal(t, 1, live.Generation)
 	r.exact(t, after)
-	var length int
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select sum(length) from seen_g1.seen`).Scan(&length))
+	length := pgtest.Value[int](t, r.pool, `select sum(length) from seen_g1.seen`)
 	require.Equal(t, 5*len(want), length)
 }
 
@@ -149,8 +149,7 @@ func TestErrorIsRecordedOnlyOnOwnedTables(t *testing.T) {
 		return noted
 	}
 	require.False(t, note())
-	_, err := r.pool.Exec(t.Context(), `update projection.generation set owner = $1`, runner.owner)
-	require.NoError(t, err)
+	pgtest.Exec(t, r.pool, `update projection.generation set owner = $1`, runner.owner)
 	require.True(t, note())
 	r.exec(t, `update projection.generation set error = null, owner = '`+uuid.NewString()+`'`)
 	require.False(t, note())
@@ -296,8 +295,7 @@ func TestBuildIsCancelledInEachPhase(t *testing.T) {
 			case comparing:
 				tx, err := r.pool.Begin(t.Context())
 				require.NoError(t, err)
-				_, err = tx.Exec(t.Context(), `lock table seen_g1.seen in access exclusive mode`)
-				require.NoError(t, err)
+				pgtest.Exec(t, tx, `lock table seen_g1.seen in access exclusive mode`)
 				free = func() { require.NoError(t, tx.Rollback(t.Context())) }
 			case differs:
 				r.exec(t, `update seen_g1.seen set name = 'other' where position = 3`)
@@ -315,9 +313,8 @@ func TestBuildIsCancelledInEachPhase(t *testing.T) {
 			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
 			require.ErrorIs(t, r.build(p).Cancel(t.Context()), ErrNoBuild)
 			require.ErrorIs(t, <-watching, ErrCancelled)
-			var busy int
-			require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity
-				where datname = current_database() and state = 'active' and query ~ 'seen_g2|waiting' and pid <> pg_backend_pid()`).Scan(&busy))
+			busy := pgtest.Value[int](t, r.pool, `select count(*) from pg_stat_activity
+				where datname = current_database() and state = 'active' and query ~ 'seen_g2|waiting' and pid <> pg_backend_pid()`)
 			require.Zero(t, busy)
 
 			free()

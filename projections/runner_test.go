@@ -22,6 +22,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/eventstore"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 	"bahi/readmodels"
 )
 
@@ -74,8 +75,7 @@ func TestFencedRunnerWritesNothing(t *testing.T) {
 		require.ErrorIs(t, s.apply(t.Context(), d), ErrFenced, name)
 		require.ErrorIs(t, applyIsolating(t.Context(), s, s.conn, d), ErrFenced, name)
 		require.ErrorIs(t, s.fenced(t.Context()), ErrFenced, name)
-		var count int
-		require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from `+name+`_g1.seen`).Scan(&count))
+		count := pgtest.Value[int](t, r.pool, `select count(*) from `+name+`_g1.seen`)
 		require.Equal(t, before, count, name)
 	}
 }
@@ -146,9 +146,8 @@ func TestOnlyAProcessWithEventsToFoldCanHang(t *testing.T) {
 	runner.Silent = 1
 	f := &follower{r: runner, p: p, k: registry{runner, p}, log: r.log}
 	alive := func() bool {
-		var count int
-		require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where pid = $1`,
-			holder.PgConn().PID()).Scan(&count))
+		count := pgtest.Value[int](t, r.pool, `select count(*) from pg_stat_activity where pid = $1`,
+			holder.PgConn().PID())
 		return count == 1
 	}
 	for _, at := range []place{{position: 1}, {position: 0, paused: true}, {position: 0, err: "parked"}} {
@@ -217,8 +216,7 @@ func TestLostConnectionBlamesNoEvent(t *testing.T) {
 	conn, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig.Copy())
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close(t.Context()) })
-	_, err = r.pool.Exec(t.Context(), `select pg_terminate_backend($1, 10000)`, conn.PgConn().PID())
-	require.NoError(t, err)
+	pgtest.Exec(t, r.pool, `select pg_terminate_backend($1, 10000)`, conn.PgConn().PID())
 
 	conn.PgConn().Frontend().SendQuery(&pgproto3.Query{String: `select ` + strings.Repeat(" ", 1<<20)})
 	err = conn.PgConn().Frontend().Flush()
@@ -247,8 +245,7 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 	heard, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig)
 	require.NoError(t, err)
 	defer heard.Close(t.Context())
-	_, err = heard.Exec(t.Context(), `listen `+positionsChannel)
-	require.NoError(t, err)
+	pgtest.Exec(t, heard, `listen `+positionsChannel)
 	soon(t, "all processes hear each other", func() (all bool) {
 		err := r.pool.QueryRow(t.Context(),
 			`select count(*) = 3 from pg_stat_activity where datname = current_database() and query = 'listen `+positionsChannel+`'`).Scan(&all)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +18,8 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/readmodels/opsview"
 )
@@ -83,18 +84,13 @@ func (r *fixture) head() event.Position {
 
 func (r *fixture) exec(sql string, args ...any) int64 {
 	r.t.Helper()
-	done, err := r.pool.Exec(r.t.Context(), sql, args...)
-	require.NoError(r.t, err)
-	return done.RowsAffected()
+	return pgtest.Exec(r.t, r.pool, sql, args...)
 }
 
 // events returns the event of each job.
 func (r *fixture) events() []string {
 	r.t.Helper()
-	rows, _ := r.pool.Query(r.t.Context(), `select args->>'event_id' from river.river_job order by id`)
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(r.t, err)
-	return ids
+	return pgtest.Values[string](r.t, r.pool, `select args->>'event_id' from river.river_job order by id`)
 }
 
 // jobs creates a queue, not yet running. Without workers in config, greetings do nothing.
@@ -110,25 +106,6 @@ func (r *fixture) jobs(config Config) *Jobs {
 	return j
 }
 
-// background runs run until the test ends or stop is called.
-func (r *fixture) background(run func(context.Context) error) (stop func()) {
-	r.t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		select {
-		case err := <-ended:
-			require.NoError(r.t, err)
-		case <-time.After(time.Minute):
-			require.Fail(r.t, "run did not stop")
-		}
-	})
-	r.t.Cleanup(stop)
-	return stop
-}
-
 // process runs the reactor.
 type process struct {
 	*Runner
@@ -140,7 +117,7 @@ type process struct {
 func (r *fixture) run(jobs *Jobs, reactor *Reactor) *process {
 	r.t.Helper()
 	p := &process{Runner: NewRunner(r.store, r.pool, jobs, r.log), t: r.t}
-	p.stop = r.background(func(ctx context.Context) error { return p.Run(ctx, reactor) })
+	p.stop = worktest.Background(r.t, func(ctx context.Context) error { return p.Run(ctx, reactor) })
 	return p
 }
 

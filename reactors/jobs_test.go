@@ -18,6 +18,8 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/domain/event"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels"
 	"bahi/readmodels/opsview"
 )
@@ -44,7 +46,7 @@ func TestFailingJobIsRetriedUntilItsAttemptsAreUsedUp(t *testing.T) {
 		})}})
 	run := r.run(jobs, greeter(nil))
 	run.until(working)
-	stop := r.background(jobs.Run)
+	stop := worktest.Background(r.t, jobs.Run)
 	want := r.add("SBI")
 	shown := r.job("greet", "discarded")
 	require.Equal(t, 3, shown.Attempt)
@@ -107,7 +109,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 	jobs.Register(registry)
 	require.InDelta(t, 4, metric(t, registry, "bahi_jobs_waiting", "greet"), 0)
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	for outcome, times := range map[string]float64{done: 3, snoozed: 1, failed: 1, cancelled: 1, discarded: -1} {
 		require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", outcome) == times }, time.Minute,
 			10*time.Millisecond, outcome)
@@ -131,7 +133,7 @@ func TestAJobWaitsForTablesThatAreNotBuilt(t *testing.T) {
 	r.insert(jobs, greet{Account: "a"})
 	registry := prometheus.NewRegistry()
 	jobs.Register(registry)
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", done) == 1 }, time.Minute,
 		10*time.Millisecond)
 	require.InDelta(t, 1, metric(t, registry, "bahi_job_attempts_total", "greet", snoozed), 0)
@@ -153,7 +155,7 @@ func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	for i := range 20 {
 		r.insert(jobs, hang{Number: i})
 	}
-	stop := r.background(jobs.Run)
+	stop := worktest.Background(r.t, jobs.Run)
 	<-held
 	<-held
 	run := r.run(jobs, greeter(nil))
@@ -164,9 +166,8 @@ func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	require.Eventually(t, func() bool { return r.pool.Stat().AcquiredConns() == 0 }, time.Minute, time.Millisecond,
 		"jobs must not use the requests' connections")
 	stop()
-	var interrupted int
-	require.NoError(t, r.pool.QueryRow(t.Context(), `
-		select count(*) from river.river_job where kind = 'hang' and state = 'available' and attempt = 0 and errors is null`).Scan(&interrupted))
+	interrupted := pgtest.Value[int](t, r.pool, `
+		select count(*) from river.river_job where kind = 'hang' and state = 'available' and attempt = 0 and errors is null`)
 	require.Equal(t, 20, interrupted, "interrupted jobs start again and lose no attempt")
 }
 
@@ -181,7 +182,7 @@ func TestStuckJobDelaysTheStopByTenSecondsAtMost(t *testing.T) {
 		return nil
 	})}})
 	r.insert(jobs, hang{})
-	stop := r.background(jobs.Run)
+	stop := worktest.Background(r.t, jobs.Run)
 	<-began
 	stop()
 	require.Contains(t, r.said.String(), "jobs still running at the stop of the process")
@@ -198,7 +199,7 @@ func TestAJobThatWasLostWithItsProcessRunsAgainAfterItsOwnTimeout(t *testing.T) 
 	r.insert(jobs, greet{})
 	require.EqualValues(t, 2, r.exec(`
 		update river.river_job set state = 'running', attempt = 1, attempted_at = now() - interval '36 seconds', attempted_by = '{killed}'`))
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	require.Equal(t, 2, r.job("hang", "completed").Attempt)
 	r.job("greet", "running") // it may take an hour
 }
@@ -222,7 +223,7 @@ func TestSweepRunsWithoutAnEventAndNotTwiceAtOnce(t *testing.T) {
 			return nil
 		})},
 	})
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	r.job("hang", "running")
 	var times int64
 	require.Eventually(t, func() bool { times++; return times > 30 }, time.Minute, 10*time.Millisecond)
@@ -239,9 +240,8 @@ func TestWorkersStartAgainAfterALostConnection(t *testing.T) {
 	tx, err := r.pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(context.WithoutCancel(t.Context()))
-	_, err = tx.Exec(t.Context(), `lock table river.river_queue`)
-	require.NoError(t, err)
-	r.background(jobs.Run)
+	pgtest.Exec(t, tx, `lock table river.river_queue`)
+	worktest.Background(r.t, jobs.Run)
 	require.Eventually(t, func() bool {
 		return r.exec(`select pg_terminate_backend(pid) from pg_locks where not granted and relation = 'river.river_queue'::regclass`) > 0 &&
 			strings.Contains(r.said.String(), "starting the workers failed; trying again")
@@ -301,7 +301,7 @@ func TestOperatorRetriesAndCancels(t *testing.T) {
 	}})
 	require.ErrorIs(t, jobs.Retry(t.Context(), 1), opsview.ErrNoJob)
 	require.ErrorIs(t, jobs.Cancel(t.Context(), 1), opsview.ErrNoJob)
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	r.insert(jobs, greet{})
 	given := r.job("greet", "discarded")
 	require.ErrorIs(t, jobs.Cancel(t.Context(), given.ID), opsview.ErrJobEnded)
@@ -351,9 +351,8 @@ func TestQueuesWithDueJobsAreNotified(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close(context.WithoutCancel(t.Context()))
 	r.insert(jobs, hang{1}) // its notification comes before the LISTEN
-	_, err = conn.Exec(t.Context(), `listen "river.river_insert"`)
-	require.NoError(t, err)
-	r.background(func(ctx context.Context) error { jobs.notifyDue(ctx); return nil })
+	pgtest.Exec(t, conn, `listen "river.river_insert"`)
+	worktest.Background(r.t, func(ctx context.Context) error { jobs.notifyDue(ctx); return nil })
 	within, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 3 {

@@ -14,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 )
 
@@ -224,7 +225,7 @@ func TestJobsOfEventsThatComeTogetherAreJoined(t *testing.T) {
 	done, err := NewRunner(r.store, r.pool, jobs, r.log).Replay(t.Context(), reactor, 0, nil)
 	require.NoError(t, err)
 	require.Equal(t, 3, done.Jobs)
-	r.background(jobs.Run)
+	worktest.Background(r.t, jobs.Run)
 	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(greeted) == len(names) }, time.Minute, 10*time.Millisecond)
 	require.ElementsMatch(t, names, greeted)
 }
@@ -236,7 +237,7 @@ func TestAReactorThatGathersWaitsForOtherEvents(t *testing.T) {
 	patient, prompt := greeter(nil).WithBatchDelay(time.Hour), greeter(nil)
 	patient.Name, prompt.Name = "patient", "greeter"
 	p := &process{Runner: runner, t: t}
-	r.background(func(ctx context.Context) error { return runner.Run(ctx, patient, prompt) })
+	worktest.Background(r.t, func(ctx context.Context) error { return runner.Run(ctx, patient, prompt) })
 	p.until(func(projections.Status) bool {
 		return working(p.Statuses()["patient"]) && working(p.Statuses()["greeter"])
 	})

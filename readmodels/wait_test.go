@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/readmodels"
 )
@@ -62,13 +63,7 @@ func TestReadsOfOneDecisionNeedWhatTheLogHadAtTheFirst(t *testing.T) {
 // tend maintains the kept generations, as a serving process does.
 func (s *fixture) tend(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.runner.MaintainGenerations(ctx, names) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-stopped)
-	})
+	worktest.Background(t, func(ctx context.Context) error { return s.runner.MaintainGenerations(ctx, names) })
 }
 
 // After a read up to a position, no later read of any generation has less. No read fails because generations switch. The benchmark measures

@@ -19,14 +19,14 @@ import (
 
 	"bahi/eventstore/archive"
 	"bahi/internal/test/audittest"
+	"bahi/internal/test/worktest"
 )
 
 // asDocumented compares the verifier's output for an attack with a cell of the attack's row in docs/audit-format.md: the output
 // must contain the pieces of the cell in order.
 func asDocumented(t *testing.T, attack string, column int, said string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "audit-format.md"))
-	require.NoError(t, err)
+	text := worktest.File(t, filepath.Join("..", "..", "docs", "audit-format.md"))
 	_, row, found := strings.Cut(string(text), "\n| "+attack+" | ")
 	require.True(t, found, "no row %q", attack)
 	row, _, _ = strings.Cut(row, " |\n")
@@ -45,8 +45,7 @@ func TestChangedArchiveIsFound(t *testing.T) {
 	const segment = "segments/00000001.ndjson.zst"
 	file := func(name string, change func([]byte) []byte) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
-			text, err := os.ReadFile(filepath.Join(dir, name))
-			require.NoError(t, err)
+			text := worktest.File(t, filepath.Join(dir, name))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), change(text), 0o600))
 		}
 	}
@@ -108,8 +107,7 @@ func TestChangedArchiveIsFound(t *testing.T) {
 
 func unpacked(t *testing.T, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := worktest.File(t, path)
 	if filepath.Ext(path) != ".zst" {
 		return text
 	}
@@ -129,12 +127,11 @@ func sum(text []byte) string {
 func manifest(t *testing.T, dir string, change func(*archive.Manifest)) {
 	t.Helper()
 	path := filepath.Join(dir, "manifest.json")
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := worktest.File(t, path)
 	var m archive.Manifest
 	require.NoError(t, json.Unmarshal(text, &m))
 	change(&m)
-	text, err = json.Marshal(m)
+	text, err := json.Marshal(m)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 }

@@ -86,8 +86,7 @@ func (d *database) make(t *testing.T) (err error) {
 		require.NoError(t, err)
 	}
 	signed := d.sign(t)
-	var public string
-	require.NoError(t, d.pool.QueryRow(t.Context(), `select verifier from audit.key`).Scan(&public))
+	public := pgtest.Value[string](t, d.pool, `select verifier from audit.key`)
 	d.key, d.kept = audittest.File(t, "key.txt", []byte(public)), audittest.File(t, "kept.txt", []byte(signed.Note))
 	d.early, d.short = audittest.File(t, "early.txt", d.signed(t, 100)), audittest.File(t, "short.txt", d.signed(t, 200))
 	d.archive = t.TempDir()
@@ -142,8 +141,7 @@ func (d *database) signed(t *testing.T, size uint64) []byte {
 
 func (d *database) exec(t *testing.T, sql string) {
 	t.Helper()
-	_, err := d.pool.Exec(t.Context(), sql)
-	require.NoError(t, err)
+	pgtest.Exec(t, d.pool, sql)
 }
 
 func TestLogInADatabase(t *testing.T) {

@@ -180,7 +180,7 @@ func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 		for i := range users {
 			users[i] = sane.settle(t, emails[i])
 		}
-		tn.pass(time.Minute)
+		tn.Pass(time.Minute)
 		email, node := rapid.SampledFrom(emails), rapid.SampledFrom(tn.nodes)
 		acts := map[int]*interleavetest.Act{}
 		for i := range rapid.IntRange(2, 5).Draw(rt, "acts") {
@@ -206,7 +206,7 @@ func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 		for len(acts) > 0 {
 			i := rapid.SampledFrom(slices.Sorted(maps.Keys(acts))).Draw(rt, "act")
 			a := acts[i]
-			tn.pass(rapid.SampledFrom([]time.Duration{0, 0, 0, 20 * time.Second, 2 * time.Minute, 25 * time.Hour}).Draw(rt, "time passes"))
+			tn.Pass(rapid.SampledFrom([]time.Duration{0, 0, 0, 20 * time.Second, 2 * time.Minute, 25 * time.Hour}).Draw(rt, "time passes"))
 			goOn := a.Continue
 			if rapid.IntRange(0, 9).Draw(rt, "dies") == 9 {
 				goOn = a.Die
@@ -216,7 +216,7 @@ func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 				settled(rt, a)
 			}
 		}
-		tn.pass(2 * time.Minute)
+		tn.Pass(2 * time.Minute)
 		for _, e := range emails {
 			key := sane.key(t, e)
 			var have []uuid.UUID

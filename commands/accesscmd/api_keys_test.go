@@ -33,13 +33,13 @@ func rings(t *testing.T, count int) (tn *fixture, all []*accesscmd.KeyRing) {
 	t.Helper()
 	tn = newFixture(t, count).follow()
 	for _, n := range tn.nodes {
-		all = append(all, &accesscmd.KeyRing{Commands: n.Commands, Admin: "root", Home: home, Now: tn.clock})
+		all = append(all, &accesscmd.KeyRing{Commands: n.Commands, Admin: "root", Home: home, Now: tn.Now})
 	}
 	return tn, all
 }
 
 func create(tn *fixture, workspace uuid.UUID, expires *time.Time) apikey.Create {
-	return apikey.Create{Workspace: workspace, Name: "till", Permissions: reader, ExpiresAt: expires, Now: tn.clock()}
+	return apikey.Create{Workspace: workspace, Name: "till", Permissions: reader, ExpiresAt: expires, Now: tn.Now()}
 }
 
 // deploys creates a key of the deployment, and returns its id too.
@@ -219,7 +219,7 @@ func TestMadeKeysEndWithTheirMaker(t *testing.T) {
 func TestMadeKeyDoesNotOutlastItsMaker(t *testing.T) {
 	t.Parallel()
 	tn, all := rings(t, 1)
-	ring, expires := all[0], tn.clock().Add(time.Hour)
+	ring, expires := all[0], tn.Now().Add(time.Hour)
 	first, maker := deploys(t, tn, ring, &expires)
 	second, _ := makes(t, tn, ring, first)
 	third, id := makes(t, tn, ring, second)
@@ -228,11 +228,11 @@ func TestMadeKeyDoesNotOutlastItsMaker(t *testing.T) {
 	require.Equal(t, expires, *l.State.ExpiresAt)
 	// This holds even if an older log gives the key a later expiry.
 	old := forged(t, tn, ring, actor.Actor{Type: "api_key", ID: maker, Permissions: reader})
-	tn.pass(time.Hour - time.Nanosecond)
+	tn.Pass(time.Hour - time.Nanosecond)
 	for _, key := range []string{first, third, old} {
 		opens(t, tn, ring, key, reader)
 	}
-	tn.pass(time.Nanosecond)
+	tn.Pass(time.Nanosecond)
 	for _, key := range []string{first, third, old} {
 		_, err := ring.Authenticate(t.Context(), key)
 		require.ErrorIs(t, err, accesscmd.ErrUnknownKey)
@@ -270,7 +270,7 @@ func TestOperatorsKeyEndsWithTheOperatorsRights(t *testing.T) {
 	does(t, ring, user.Kind, asha, workspaceID, user.Grant{})
 	opens(t, tn, other, key, workspace.Owner) // her permissions in her own workspace
 	opens(t, tn, other, there, actor.Permissions{})
-	now := tn.clock()
+	now := tn.Now()
 	does(t, ring, user.Kind, asha, workspaceID, user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now})
 	opens(t, tn, other, key, actor.Permissions{})
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
@@ -27,6 +26,7 @@ import (
 	"bahi/internal/test/interleavetest"
 	"bahi/internal/test/lawstest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/migrations"
 )
 
@@ -42,8 +42,7 @@ type fixture struct {
 	vault hashes
 	hears []*failingLog // of the nodes that follow the log
 
-	mu  sync.Mutex
-	now time.Time
+	*worktest.Clock
 }
 
 // hashes is the vault with keyed hashes that differ in each fixture, so that fixtures do not share the limit of mails to an address.
@@ -82,6 +81,21 @@ func (f *failingLog) set(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	do()
+}
+
+// dying does work in a process that dies before its nth append to a stream, if it comes to that.
+func (n *node) dying(nth int, work func() error) error {
+	count := 0
+	n.store.set(func() {
+		n.store.before = func(context.Context, string) error {
+			if count++; count == nth {
+				return errCrash
+			}
+			return nil
+		}
+	})
+	defer n.store.set(func() { n.store.before = nil })
+	return work()
 }
 
 func (f *failingLog) ask(ctx context.Context, which *func(context.Context, string) error, stream string) error {
@@ -133,10 +147,8 @@ func (post) ResetPassword(context.Context, string) error { return nil }
 // newFixture creates a fixture. Its nodes follow the log only after [fixture.follow].
 func newFixture(t *testing.T, count int) *fixture {
 	t.Helper()
-	tn := &fixture{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)}
-	pool, err := pgxpool.New(t.Context(), pgtest.Shared(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	tn := &fixture{t: t, Clock: worktest.NewClock(time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC))}
+	pool := pgtest.Pool(t, pgtest.Shared(t, "migrated", migrations.Up))
 	opened, err := vault.Open(t.Context(), pool, make([]byte, 32), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	tn.vault = hashes{opened, uuid.New()}
@@ -145,10 +157,10 @@ func newFixture(t *testing.T, count int) *fixture {
 	tn.log = interleavetest.NewNode(interleavetest.NewLog())
 	for range count {
 		n := &node{fixture: tn, store: &failingLog{Node: interleavetest.NewNode(tn.log.Log)}}
-		c, err := credentials.Open(pool, opened, settings, tn.clock)
+		c, err := credentials.Open(pool, opened, settings, tn.Now)
 		require.NoError(t, err)
 		n.Accounts = &accesscmd.Accounts{
-			Commands: commands.New(n.store, tn.vault, tn.clock), Credentials: c, Vault: tn.vault, Post: post{}, Now: tn.clock,
+			Commands: commands.New(n.store, tn.vault, tn.Now), Credentials: c, Vault: tn.vault, Post: post{}, Now: tn.Now,
 			Grace: 14 * 24 * time.Hour,
 		}
 		n.ring = &accesscmd.TokenRing{Commands: n.Commands, Sessions: c.Sessions}
@@ -161,13 +173,7 @@ func newFixture(t *testing.T, count int) *fixture {
 // follow makes the nodes follow the log. They receive what others append in [fixture.hear].
 func (tn *fixture) follow() *fixture {
 	for _, n := range tn.nodes {
-		ctx, cancel := context.WithCancel(tn.t.Context())
-		stopped := make(chan error, 1)
-		go func() { stopped <- n.Commands.Run(ctx) }()
-		tn.t.Cleanup(func() {
-			cancel()
-			require.NoError(tn.t, <-stopped)
-		})
+		worktest.Background(tn.t, n.Commands.Run)
 		tn.hears = append(tn.hears, n.store)
 	}
 	tn.hear()
@@ -178,18 +184,6 @@ func (tn *fixture) hear() {
 	for _, s := range tn.hears {
 		s.Hear()
 	}
-}
-
-func (tn *fixture) clock() time.Time {
-	tn.mu.Lock()
-	defer tn.mu.Unlock()
-	return tn.now
-}
-
-func (tn *fixture) pass(d time.Duration) {
-	tn.mu.Lock()
-	defer tn.mu.Unlock()
-	tn.now = tn.now.Add(d)
 }
 
 func registration(email string) accesscmd.Registration {
@@ -222,7 +216,7 @@ func (n *node) mail(t *testing.T, kind credentials.Kind, id uuid.UUID) string {
 // issue returns the token that a mail to the address in the state would contain.
 func (n *node) issue(t *testing.T, kind credentials.Kind, id uuid.UUID, s user.State) string {
 	t.Helper()
-	n.fixture.pass(2 * time.Minute) // an earlier mail would be suppressed
+	n.fixture.Pass(2 * time.Minute) // an earlier mail would be suppressed
 	token, err := n.IssueToken(t.Context(), kind, id, s, jobs.Add(1))
 	require.NoError(t, err)
 	return token

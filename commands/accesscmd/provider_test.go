@@ -1,7 +1,6 @@
 package accesscmd_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -105,17 +104,10 @@ func TestProviderSignInRecoversFromACrash(t *testing.T) {
 	existing := b.register(t, "known@example.org")
 	for _, email := range []string{"known@example.org", "new@example.org"} {
 		for die := 1; ; die++ { // at each append in turn
-			count := 0
-			a.store.set(func() {
-				a.store.before = func(context.Context, string) error {
-					if count++; count == die {
-						return errCrash
-					}
-					return nil
-				}
+			err := a.dying(die, func() error {
+				_, err := a.SignInByProvider(t.Context(), commands.Request{}, identity(email))
+				return err
 			})
-			_, err := a.SignInByProvider(t.Context(), commands.Request{}, identity(email))
-			a.store.set(func() { a.store.before = nil })
 			if err == nil {
 				require.Greater(t, die, 3)
 				break
@@ -142,10 +134,10 @@ func TestErasedUserReturnsFromAProviderAsANewUser(t *testing.T) {
 	n := tn.nodes[0]
 	first, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
-	n.erase(t, first.Tokens.User, tn.clock())
+	n.erase(t, first.Tokens.User, tn.Now())
 	_, err = n.ring.Authenticate(t.Context(), first.Tokens.Access)
 	require.Error(t, err)
-	tn.pass(time.Minute)
+	tn.Pass(time.Minute)
 	again, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
 	require.NotEqual(t, first.Tokens.User, again.Tokens.User)

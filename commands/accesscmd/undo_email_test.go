@@ -1,7 +1,6 @@
 package accesscmd_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +93,7 @@ func TestUndoIsValidForSevenDays(t *testing.T) {
 		_, err := n.UndoEmail(t.Context(), commands.Request{}, wrong)
 		require.Equal(t, errNoUndo, err, wrong)
 	}
-	tn.pass(7 * 24 * time.Hour)
+	tn.Pass(7 * 24 * time.Hour)
 	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.Equal(t, errNoUndo, err)
 	require.Equal(t, id, n.holder(t, "rao@example.org"))
@@ -135,23 +134,16 @@ func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {
 	for die := 1; ; die++ {
 		email := strings.Repeat("a", die) + "@example.org"
 		id, undo, in := b.taken(t, email, "eve-"+email)
-		count := 0
-		a.store.set(func() {
-			a.store.before = func(context.Context, string) error {
-				if count++; count == die {
-					return errCrash
-				}
-				return nil
-			}
+		err := a.dying(die, func() error {
+			_, err := a.UndoEmail(t.Context(), commands.Request{}, undo)
+			return err
 		})
-		_, err := a.UndoEmail(t.Context(), commands.Request{}, undo)
-		a.store.set(func() { a.store.before = nil })
 		if err == nil {
 			require.Equal(t, 4, die, "one append writes to the user and to two addresses")
 			break
 		}
 		require.ErrorIs(t, err, errCrash)
-		tn.pass(credentials.Fresh) // maximum time for which another node may trust a session
+		tn.Pass(credentials.Fresh) // maximum time for which another node may trust a session
 		for _, access := range in {
 			_, err = b.ring.Authenticate(t.Context(), access)
 			require.Equal(t, credentials.ErrNotAuthenticated, err)

@@ -156,14 +156,14 @@ func TestErasedUsersAddressCanBeInvited(t *testing.T) {
 	o.invite(t, "ravi@example.org", clerk)
 	first := n.settle(t, "ravi@example.org")
 	o.invite(t, "ravi@example.org", clerk)
-	n.erase(t, first, tn.clock())
+	n.erase(t, first, tn.Now())
 	l, err := commands.Load(t.Context(), n.Commands.Fresh(), workspace.Kind, o.id.String())
 	require.NoError(t, err)
 	require.Len(t, l.State.Invitations, 1, "the second one ended the first")
 	for id := range l.State.Invitations {
 		require.NoError(t, tn.vault.Erase(t.Context(), workspace.InvitationSubject(id)))
 	}
-	tn.pass(time.Minute)
+	tn.Pass(time.Minute)
 	second := n.settle(t, "ravi@example.org")
 	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), second)
 	require.NoError(t, err)

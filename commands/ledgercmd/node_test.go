@@ -26,6 +26,7 @@ import (
 	"bahi/internal/draws"
 	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/migrations"
 	"bahi/projections"
 	"bahi/projections/ledgerproj"
@@ -60,11 +61,10 @@ type fixture struct {
 
 func openFixture(t *testing.T) *fixture {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, pgtest.Template(t, "migrated", migrations.Up))
 	log := slog.New(slog.DiscardHandler)
 	o := &fixture{pool: pool}
+	var err error
 	o.store, err = postgres.Open(t.Context(), pool, log)
 	require.NoError(t, err)
 	t.Cleanup(o.store.Close)
@@ -79,7 +79,7 @@ func openFixture(t *testing.T) *fixture {
 	}
 	o.views = &ledgerview.Views{Reader: readmodels.NewReader(logtest.Snapshots(t, pool), versions, runner.Follow)}
 	o.views.Reader.Wait = time.Minute
-	run(t, func(ctx context.Context) error { return runner.Run(ctx, all...) })
+	worktest.Background(t, func(ctx context.Context) error { return runner.Run(ctx, all...) })
 	require.Eventually(t, func() bool {
 		for _, p := range all {
 			if !runner.Statuses()[p.Name].Ready {
@@ -89,18 +89,6 @@ func openFixture(t *testing.T) *fixture {
 		return true
 	}, time.Minute, 5*time.Millisecond)
 	return o
-}
-
-// run runs a function in the background until the test ends.
-func run(t *testing.T, do func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- do(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-stopped)
-	})
 }
 
 // node is one of several processes of the fixture.
@@ -116,7 +104,7 @@ func (o *fixture) node(t *testing.T) *node {
 	n := &node{&ledgercmd.Books{
 		Commands: h, Reads: o.views, Today: func() unit.Date { return today }, Log: slog.New(slog.DiscardHandler),
 	}}
-	run(t, h.Run)
+	worktest.Background(t, h.Run)
 	return n
 }
 

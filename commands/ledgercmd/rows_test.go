@@ -19,6 +19,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/eventstore"
 	"bahi/internal/test/interleavetest"
+	"bahi/internal/test/pgtest"
 )
 
 // inMemory returns a process on a log in memory.
@@ -89,10 +90,7 @@ func (o *fixture) park(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		var parked bool
-		require.NoError(t, o.pool.QueryRow(t.Context(),
-			`select error is not null from projection.generation where status = 'live' and name = 'books'`).Scan(&parked))
-		return parked
+		return pgtest.Value[bool](t, o.pool, `select error is not null from projection.generation where status = 'live' and name = 'books'`)
 	}, time.Minute, 5*time.Millisecond)
 }
 

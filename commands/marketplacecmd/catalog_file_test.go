@@ -40,15 +40,21 @@ func said(t *testing.T, content string) string {
 	return strings.Join(all, "\n")
 }
 
-// sheet returns an XLSX with these rows, from the first one on.
-func sheet(t *testing.T, rows ...[]any) []byte {
+// workbook returns a workbook whose only sheet has these rows, from the first one on.
+func workbook(t *testing.T, rows [][]any) *excelize.File {
 	t.Helper()
 	book := excelize.NewFile()
-	defer book.Close()
+	t.Cleanup(func() { book.Close() })
 	for i, row := range rows {
 		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 	}
-	return written(t, book)
+	return book
+}
+
+// sheet returns the file of a workbook with these rows.
+func sheet(t *testing.T, rows ...[]any) []byte {
+	t.Helper()
+	return written(t, workbook(t, rows))
 }
 
 // written returns the file of a workbook.
@@ -136,9 +142,7 @@ func TestADotWithThreeDigitsBehindItIsNoPriceAndNoCount(t *testing.T) {
 
 func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
 	t.Parallel()
-	book := excelize.NewFile()
-	defer book.Close()
-	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"name", "price", "price_currency"}))
+	book := workbook(t, [][]any{{"name", "price", "price_currency"}})
 	row := 1
 	priced := func(style excelize.Style, code string) {
 		row++
@@ -210,8 +214,7 @@ func TestEachColumnOfAFileIsUsedIgnoredOrGuessed(t *testing.T) {
 
 func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
 	t.Parallel()
-	book := excelize.NewFile()
-	defer book.Close()
+	book := workbook(t, nil)
 	_, err := read(written(t, book))
 	require.ErrorIs(t, err, spreadsheet.ErrFormat)
 	refused, _ := errors.AsType[*fault.Error](err)
@@ -228,14 +231,10 @@ func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
 
 func TestUnreadSheetsAndColumnsWithoutAHeaderAreListed(t *testing.T) {
 	t.Parallel()
-	book := excelize.NewFile()
-	defer book.Close()
+	book := workbook(t, [][]any{{"name", "price", "", "", "notes"}, {"a", 1}, {"b", 2, "", "22K", "x"}, {"Total", 3}})
 	for _, name := range []string{"Rings", "Empty", "Hidden"} {
 		_, err := book.NewSheet(name)
 		require.NoError(t, err)
-	}
-	for i, row := range [][]any{{"name", "price", "", "", "notes"}, {"a", 1}, {"b", 2, "", "22K", "x"}, {"Total", 3}} {
-		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 	}
 	require.NoError(t, book.SetSheetRow("Rings", "B3", &[]any{"x"}))
 	require.NoError(t, book.SetSheetRow("Hidden", "A1", &[]any{"x"}))
@@ -252,11 +251,7 @@ func TestUnreadSheetsAndColumnsWithoutAHeaderAreListed(t *testing.T) {
 
 func TestAMergedCellIsTheValueOfEachOfItsRows(t *testing.T) {
 	t.Parallel()
-	book := excelize.NewFile()
-	defer book.Close()
-	for i, row := range [][]any{{"Price list"}, {"name", "price", "category"}, {"a", 1, "Rings"}, {"b"}, {}, {"c", 3}, {"d", 4}} {
-		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
-	}
+	book := workbook(t, [][]any{{"Price list"}, {"name", "price", "category"}, {"a", 1, "Rings"}, {"b"}, {}, {"c", 3}, {"d", 4}})
 	for _, cells := range [][2]string{{"A1", "C1"}, {"C3", "C6"}, {"B3", "B4"}} {
 		require.NoError(t, book.MergeCell("Sheet1", cells[0], cells[1]))
 	}
@@ -276,14 +271,10 @@ func TestAMergedCellIsTheValueOfEachOfItsRows(t *testing.T) {
 
 func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
 	t.Parallel()
-	book := excelize.NewFile()
-	defer book.Close()
+	book := workbook(t, [][]any{{"name", "price", "moq", "total"}, {"a", 1, 2}, {"b", nil, 2}, {nil, nil}, {"d", 4, 2}, {"e", "#N/A", 2},
+		{"f", 6, nil}})
 	_, err := book.NewSheet("Other")
 	require.NoError(t, err)
-	for i, row := range [][]any{{"name", "price", "moq", "total"}, {"a", 1, 2}, {"b", nil, 2}, {nil, nil}, {"d", 4, 2}, {"e", "#N/A", 2},
-		{"f", 6, nil}} {
-		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
-	}
 	for _, cell := range []string{"B3", "A4", "C4", "D5"} { // as written by programs that compute no formulas
 		require.NoError(t, book.SetCellFormula("Sheet1", cell, "1+1"))
 	}
@@ -310,13 +301,9 @@ func TestATextOfAFailedFormulaIsAnErrorOfItsRow(t *testing.T) {
 
 func TestADateIsNoCodeAndNoName(t *testing.T) {
 	t.Parallel()
-	book := excelize.NewFile()
-	defer book.Close()
+	book := workbook(t, [][]any{{"Item", "Rate", "Item Code"}, {"a", 1, 46093}, {46093, 1, "b"}, {"c", 1, "2026-03-12"}})
 	day, err := book.NewStyle(&excelize.Style{NumFmt: 16})
 	require.NoError(t, err)
-	for i, row := range [][]any{{"Item", "Rate", "Item Code"}, {"a", 1, 46093}, {46093, 1, "b"}, {"c", 1, "2026-03-12"}} {
-		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
-	}
 	for _, at := range []string{"C2", "A3", "C4"} {
 		require.NoError(t, book.SetCellStyle("Sheet1", at, at, day))
 	}
@@ -337,8 +324,7 @@ func TestALongCodeIsNotRounded(t *testing.T) {
 
 func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 	t.Parallel()
-	book := excelize.NewFile()
-	defer book.Close()
+	book := workbook(t, [][]any{{"name", "price", "description"}})
 	styled := func(s excelize.Style) int {
 		id, err := book.NewStyle(&s)
 		require.NoError(t, err)
@@ -346,7 +332,6 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 	}
 	day, percent, rupees := styled(excelize.Style{CustomNumFmt: new("[$-4009]dd\\/mm\\/yyyy;@")}), styled(excelize.Style{NumFmt: 10}),
 		styled(excelize.Style{CustomNumFmt: new(`[$₹-4009]\ #,##0.00;[Red]-0.00 "days"`)})
-	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"name", "price", "description"}))
 	want := []string{}
 	for i, c := range []struct {
 		value any

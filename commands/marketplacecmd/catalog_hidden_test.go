@@ -13,12 +13,8 @@ import (
 
 func TestHiddenRowsAndColumnsAreIgnoredAndListed(t *testing.T) {
 	t.Parallel()
-	book := excelize.NewFile()
-	defer book.Close()
-	for i, row := range [][]any{{"id", "x", "y", "z"}, {"name", "price", "cost", "category"}, {"a", 1, 0.5, "Rings"}, {"b", 2},
-		{"c", 3, "#N/A"}, {}, {"d", 4}} {
-		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
-	}
+	book := workbook(t, [][]any{{"id", "x", "y", "z"}, {"name", "price", "cost", "category"}, {"a", 1, 0.5, "Rings"}, {"b", 2},
+		{"c", 3, "#N/A"}, {}, {"d", 4}})
 	require.NoError(t, book.MergeCell("Sheet1", "D3", "D4"))
 	for _, row := range []int{1, 3, 6, 7} {
 		require.NoError(t, book.SetRowVisible("Sheet1", row, false))

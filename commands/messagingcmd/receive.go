@@ -39,8 +39,8 @@ type InboundMessage struct {
 	Sender
 
 	Channel      int64
-	Type         string // empty: text, or image if there is one
-	Text, Image  string
+	Type         string // empty: text
+	Text         string
 	Ref, RefType string // the network's reference of the file and its type; empty: no file
 	ProviderID   string
 	SentAt       time.Time
@@ -122,7 +122,7 @@ func (f *Messages) Receive(ctx context.Context, a InboundMessage) (commands.Outc
 			return err
 		}
 		c := message.Receive{
-			Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType,
+			Draft: message.Draft{Channel: a.Channel, Text: a.Text}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType,
 			Reacts: a.Reacts, ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, ArrivedAt: a.ArrivedAt, Now: tx.Now(),
 			Code: a.Code, Title: a.Title, Details: a.Details,
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +18,7 @@ import (
 	"bahi/domain/ledger/polisher"
 	"bahi/domain/unit"
 	"bahi/internal/test/booktest"
+	"bahi/internal/test/worktest"
 )
 
 // golden is a line of entries.ndjson: the sides of a new row, and either its stored entries with their net effect, or its faults.
@@ -61,8 +61,7 @@ func TestLaws(t *testing.T) {
 
 func TestEntriesOfEveryLedger(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/entries.ndjson")
-	require.NoError(t, err)
+	text := worktest.File(t, "testdata/entries.ndjson")
 	tried := map[string]int{}
 	for line := range bytes.Lines(text) {
 		var want golden
@@ -103,8 +102,7 @@ func stored(s book.Side) json.RawMessage {
 // A reversal exchanges the sides, in the form of the other side's entries.
 func TestReversalsOfEveryLedger(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/reversals.ndjson")
-	require.NoError(t, err)
+	text := worktest.File(t, "testdata/reversals.ndjson")
 	tried := map[string]bool{}
 	for line := range bytes.Lines(text) {
 		var row struct {

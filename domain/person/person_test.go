@@ -3,7 +3,6 @@ package person_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"bahi/domain/fault"
 	"bahi/domain/person"
+	"bahi/internal/test/worktest"
 )
 
 var rules = map[string]func(field, text string) (string, error){
@@ -26,8 +26,7 @@ var rules = map[string]func(field, text string) (string, error){
 // refusal.
 func TestRulesOfPersonalValues(t *testing.T) {
 	t.Parallel()
-	table, err := os.ReadFile("testdata/values.tsv")
-	require.NoError(t, err)
+	table := worktest.File(t, "testdata/values.tsv")
 	tried := map[string]int{}
 	for line := range strings.Lines(string(table)) {
 		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")

@@ -22,6 +22,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/internal/test/worktest"
 )
 
 // text is a log in memory.
@@ -130,8 +131,7 @@ func files(t testing.TB, dir string) map[string]string {
 // unpack returns the text of a segment, like zstdcat.
 func unpack(t testing.TB, dir string, n int) string {
 	t.Helper()
-	packed, err := os.ReadFile(filepath.Join(dir, segmentName(n, false)))
-	require.NoError(t, err)
+	packed := worktest.File(t, filepath.Join(dir, segmentName(n, false)))
 	d, err := zstd.NewReader(nil)
 	require.NoError(t, err)
 	defer d.Close()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"bahi/internal/test/worktest"
+
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
@@ -40,12 +42,11 @@ func forge(t testing.TB, dir string, n int, plain string, honest bool) {
 func rewrite(t testing.TB, dir string, change func(*Manifest)) {
 	t.Helper()
 	path := filepath.Join(dir, manifestName)
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
+	content := worktest.File(t, path)
 	var m Manifest
 	require.NoError(t, json.Unmarshal(content, &m))
 	change(&m)
-	content, err = json.Marshal(m)
+	content, err := json.Marshal(m)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, content, 0o600))
 }
@@ -71,8 +72,7 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 	segment := func(change func(content []byte) []byte) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			path := filepath.Join(dir, segmentName(2, false))
-			content, err := os.ReadFile(path)
-			require.NoError(t, err)
+			content := worktest.File(t, path)
 			require.NoError(t, os.WriteFile(path, change(content), 0o600))
 		}
 	}
@@ -86,8 +86,7 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 			_, err := Create(t.Context(), dir, l, o)
 			require.NoError(t, err)
 			path := filepath.Join(dir, segmentName(2, true))
-			content, err := os.ReadFile(path)
-			require.NoError(t, err)
+			content := worktest.File(t, path)
 			require.NoError(t, os.WriteFile(path, []byte(change(string(content))), 0o600))
 		}
 	}

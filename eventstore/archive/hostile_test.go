@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore/tlog"
+	"bahi/internal/test/worktest"
 )
 
 func TestManifestIsReadUpToTheFirstInvalidElement(t *testing.T) {
@@ -195,8 +196,7 @@ func TestWrongCheckpointsDoNotHideTheBadEvent(t *testing.T) {
 	o.Checkpoints, o.PublicKeys = forged.checkpoints(t, key, 4, 10), []string{key.Public()}
 	dir := createWith(t, forged, o)
 	path := filepath.Join(dir, CheckpointsFile)
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := worktest.File(t, path)
 	text = bytes.Replace(text, []byte("time 2026"), []byte("time 2025"), 1)
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 	rewrite(t, dir, func(m *Manifest) {

@@ -15,6 +15,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/tlog"
+	"bahi/internal/test/worktest"
 )
 
 // seeded is a deterministic source of keys.
@@ -167,9 +168,7 @@ func unpackOr(t *testing.T, dir string, n int, plain bool) string {
 	if !plain {
 		return unpack(t, dir, n)
 	}
-	content, err := os.ReadFile(filepath.Join(dir, segmentName(n, true)))
-	require.NoError(t, err)
-	return string(content)
+	return string(worktest.File(t, filepath.Join(dir, segmentName(n, true))))
 }
 
 func TestChangedEventIsNamedInAnyPacking(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -30,6 +29,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/migrations"
 )
 
@@ -50,9 +50,7 @@ type running struct {
 func start(t *testing.T, change ...func(*Config)) *running {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "log", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, pgtest.Template(t, "log", migrations.Up))
 	store, err := postgres.Open(t.Context(), pool, log)
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
@@ -78,11 +76,7 @@ func start(t *testing.T, change ...func(*Config)) *running {
 	r := &running{Server: New(config), log: store}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	var ctx context.Context
-	ctx, r.stop = context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- r.Serve(ctx, listener) }()
-	t.Cleanup(func() { r.stop(); require.NoError(t, <-ended) })
+	r.stop = worktest.Background(t, func(ctx context.Context) error { return r.Serve(ctx, listener) })
 	r.conn, err = grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(trust(t, dir), "")))
 	require.NoError(t, err)
 	t.Cleanup(func() { r.conn.Close() })
@@ -99,8 +93,7 @@ func folder(t *testing.T) string {
 
 func trust(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
-	require.NoError(t, err)
+	text := worktest.File(t, filepath.Join(dir, "ca.crt"))
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(text))
 	return pool

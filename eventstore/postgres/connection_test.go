@@ -17,6 +17,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/internal/test/pgtest"
 )
 
 // fault is a fault of a breakableDialer at one message of the client.
@@ -225,8 +226,7 @@ func TestLostSessionCannotCommitLater(t *testing.T) {
 	t.Parallel()
 	s, _, dialer, url := ready(t, defaultTimeouts)
 	other := connect(t, url) // blocks the insert itself, and no reads
-	_, err := other.Exec(t.Context(), `begin; lock table log.event in share mode`)
-	require.NoError(t, err)
+	pgtest.Exec(t, other, `begin; lock table log.event in share mode`)
 	ctx, cancel := context.WithCancel(t.Context())
 	answer := make(chan error, 1)
 	go func() {
@@ -244,7 +244,7 @@ func TestLostSessionCannotCommitLater(t *testing.T) {
 	cancel() // no retry
 	require.NoError(t, dialer.appender.Load().Close())
 	require.ErrorIs(t, <-answer, context.Canceled)
-	_, err = other.Exec(t.Context(), `commit`) // now the lost session would insert and commit
+	_, err := other.Exec(t.Context(), `commit`) // now the lost session would insert and commit
 	require.NoError(t, err)
 	waiting(0)
 	must(t, s, "b-1", makes(1)...)
@@ -295,11 +295,9 @@ func TestUnansweredListenIsTriedAgain(t *testing.T) {
 func loseTail(t testing.TB, url string, count int) {
 	t.Helper()
 	admin := connect(t, url)
-	_, err := admin.Exec(t.Context(), `delete from log.event where position > (select max(position) - $1 from log.event)`, count)
-	require.NoError(t, err)
-	_, err = admin.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+	pgtest.Exec(t, admin, `delete from log.event where position > (select max(position) - $1 from log.event)`, count)
+	pgtest.Exec(t, admin, `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
 		and pid <> pg_backend_pid()`)
-	require.NoError(t, err)
 }
 
 func TestLogThatLosesItsNewestEvents(t *testing.T) {
@@ -359,8 +357,7 @@ func TestFollowerDetectsAnotherEventAtItsPosition(t *testing.T) {
 		}
 	}()
 	<-there
-	_, err := connect(t, url).Exec(t.Context(), `delete from log.event where position > 18`)
-	require.NoError(t, err)
+	pgtest.Exec(t, connect(t, url), `delete from log.event where position > 18`)
 	for range 4 {
 		must(t, other, "row-2", made(uuid.New()))
 	}

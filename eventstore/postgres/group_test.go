@@ -16,6 +16,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/internal/test/journaltest"
+	"bahi/internal/test/pgtest"
 )
 
 // queued appends in the background. It returns once the queue has `waiting` appends.
@@ -191,8 +192,7 @@ func TestAnswersWaitForTheCommit(t *testing.T) {
 		}
 		must(t, s, "taken-1", makes(1)...)
 		holder, unlock := connect(t, url), lock(t, url)
-		_, err := holder.Exec(t.Context(), `select pg_advisory_lock(77)`)
-		require.NoError(t, err)
+		pgtest.Exec(t, holder, `select pg_advisory_lock(77)`)
 		first := queued(t.Context(), t, s, 0, eventstore.To("first-1", eventstore.NoStream, makes(1)...))
 		waitersForLock(t, url, 1)
 		one := queued(t.Context(), t, s, 1, eventstore.To("late-1", eventstore.NoStream, makes(1)...))
@@ -202,8 +202,7 @@ func TestAnswersWaitForTheCommit(t *testing.T) {
 		waitersForLock(t, url, 1)
 		require.Empty(t, one)
 		require.Empty(t, other)
-		_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(77)`)
-		require.NoError(t, err)
+		pgtest.Exec(t, holder, `select pg_advisory_unlock(77)`)
 		require.NoError(t, (<-one).Err)
 		require.NoError(t, (<-other).Err)
 		require.Len(t, wholeLog(t, s), 4)
@@ -211,20 +210,17 @@ func TestAnswersWaitForTheCommit(t *testing.T) {
 		for n := range calm + 2 { // then the appender inserts validated groups without the log's lock
 			must(t, s, fmt.Sprintf("calm-%d", n), makes(1)...)
 		}
-		_, err = holder.Exec(t.Context(), `select pg_advisory_lock(77), pg_advisory_lock(78)`)
-		require.NoError(t, err)
+		pgtest.Exec(t, holder, `select pg_advisory_lock(77), pg_advisory_lock(78)`)
 		first = queued(t.Context(), t, s, 0, eventstore.To("early-1", eventstore.NoStream, makes(1)...))
 		waitersForLock(t, url, 1)
 		one = queued(t.Context(), t, s, 1, eventstore.To("late-1", 0, makes(1)...))
 		other = queued(t.Context(), t, s, 2, eventstore.To("late-2", 0, makes(1)...))
-		_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(78)`)
-		require.NoError(t, err)
+		pgtest.Exec(t, holder, `select pg_advisory_unlock(78)`)
 		require.NoError(t, (<-first).Err)
 		waitersForLock(t, url, 1)
 		require.Empty(t, one)
 		require.Empty(t, other)
-		_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(77)`)
-		require.NoError(t, err)
+		pgtest.Exec(t, holder, `select pg_advisory_unlock(77)`)
 		require.NoError(t, (<-one).Err)
 		require.NoError(t, (<-other).Err)
 	}

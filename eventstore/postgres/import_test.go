@@ -20,6 +20,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/archive"
+	"bahi/internal/test/pgtest"
 )
 
 func all(t testing.TB, s *Store) (events []event.Stored) {
@@ -99,12 +100,9 @@ func TestImportedLogContinuesTheOriginal(t *testing.T) {
 
 func TestCopyHasTheLogsIndexesAndItsOwnID(t *testing.T) {
 	t.Parallel()
-	structure := func(url string) (indexes []string) {
-		rows, _ := connect(t, url).Query(t.Context(), `
+	structure := func(url string) []string {
+		return pgtest.Values[string](t, connect(t, url), `
 			select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'log.event'::regclass and indisvalid order by 1`)
-		indexes, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(t, err)
-		return indexes
 	}
 	old, url := newStore(t, newLog(t)), newLog(t)
 	must(t, old, "a-1", makes(3)...)
@@ -227,8 +225,7 @@ func TestArchiveOfAnImportedArchiveIsTheSame(t *testing.T) {
 	}), 0, 12)
 	for seed := range 25 * rounds(1) {
 		for _, pool := range []*pgxpool.Pool{one, other} {
-			_, err := pool.Exec(t.Context(), `truncate log.event`)
-			require.NoError(t, err)
+			pgtest.Exec(t, pool, `truncate log.event`)
 		}
 		from := opened(one)
 		for _, w := range logs.Example(seed) {

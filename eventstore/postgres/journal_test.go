@@ -19,6 +19,7 @@ import (
 	"bahi/eventstore/journal"
 	"bahi/eventstore/tlog"
 	"bahi/internal/test/journaltest"
+	"bahi/internal/test/pgtest"
 )
 
 // journaled opens a log with its journal until the test ends.
@@ -95,8 +96,7 @@ func TestEachCommitWaitsForTheDisk(t *testing.T) {
 		for range calm + 2 { // the last ones are alone
 			must(t, s, "things-1", makes(2)...)
 		}
-		var waits []string
-		require.NoError(t, connect(t, url).QueryRow(t.Context(), `select array_agg(distinct waits) from committed`).Scan(&waits))
+		waits := pgtest.Value[[]string](t, connect(t, url), `select array_agg(distinct waits) from committed`)
 		require.Equal(t, []string{"on"}, waits)
 	}
 }
@@ -374,6 +374,5 @@ func TestLogIsCopiedToAnEmptyJournal(t *testing.T) {
 
 func sql(t testing.TB, url, text string) {
 	t.Helper()
-	_, err := connect(t, url).Exec(t.Context(), text)
-	require.NoError(t, err)
+	pgtest.Exec(t, connect(t, url), text)
 }

@@ -69,10 +69,7 @@ func newPool(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool
 
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) })
-	return conn
+	return pgtest.Connect(t, url)
 }
 
 // made returns an event whose bytes are derived from its id, so a reader can check them.
@@ -155,8 +152,7 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 	for _, setting := range []string{
 		`default_transaction_isolation = 'repeatable read'`, `synchronous_commit = off`, `statement_timeout = '50ms'`,
 	} {
-		_, err := connect(t, url).Exec(t.Context(), `alter database `+pgx.Identifier{name}.Sanitize()+` set `+setting)
-		require.NoError(t, err)
+		pgtest.Exec(t, connect(t, url), `alter database `+pgx.Identifier{name}.Sanitize()+` set `+setting)
 	}
 	// Reads may take longer, even those that open a store makes.
 	opened := func() *Store {
@@ -184,8 +180,7 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 	require.Len(t, wholeLog(t, s), 2)
 
 	must(t, s, "busy-1", makes(1)...)
-	var setting string
-	require.NoError(t, s.appender.conn.QueryRow(t.Context(), `show synchronous_commit`).Scan(&setting))
+	setting := pgtest.Value[string](t, s.appender.conn, `show synchronous_commit`)
 	require.Equal(t, "on", setting)
 }
 
@@ -193,11 +188,9 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 func lock(t testing.TB, url string) (unlock func()) {
 	t.Helper()
 	conn := connect(t, url)
-	_, err := conn.Exec(t.Context(), `set statement_timeout = 0; begin; `+lockLog)
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, `set statement_timeout = 0; begin; `+lockLog)
 	return func() {
-		_, err := conn.Exec(t.Context(), `commit`)
-		require.NoError(t, err)
+		pgtest.Exec(t, conn, `commit`)
 	}
 }
 
@@ -235,10 +228,9 @@ func TestEventsAreReadInEachQueryExecMode(t *testing.T) {
 		Position: 1, Stream: "café-1", Revision: 0, ID: uuid.New(), Type: "Made", Data: []byte(`{ "é" :1.50}`), Meta: []byte("{}"),
 		At: time.Date(1999, 12, 31, 23, 59, 59, 999_999_000, time.UTC),
 	}
-	_, err := pool.Exec(t.Context(), `insert into log.event (position, stream, revision, id, open_ended, type, data, meta, recorded_at)
+	pgtest.Exec(t, pool, `insert into log.event (position, stream, revision, id, open_ended, type, data, meta, recorded_at)
 		values ($1, $2, $3, $4, false, $5, $6, $7, $8)`,
 		want.Position, want.Stream, want.Revision, want.ID, want.Type, want.Data, want.Meta, want.At)
-	require.NoError(t, err)
 	first := func(mode pgx.QueryExecMode) (e event.Stored, err error) {
 		s := newStoreWith(t, url, defaultTimeouts, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
 		for e, err = range s.ReadAll(t.Context(), 0, eventstore.Forwards) {
@@ -256,8 +248,7 @@ func TestEventsAreReadInEachQueryExecMode(t *testing.T) {
 		require.Equal(t, want, e, mode)
 	}
 
-	_, err = pool.Exec(t.Context(), `update log.event set recorded_at = '-infinity'`)
-	require.NoError(t, err)
+	pgtest.Exec(t, pool, `update log.event set recorded_at = '-infinity'`)
 	e, err := first(pgx.QueryExecModeCacheStatement)
 	require.NoError(t, err)
 	require.NotEqual(t, want.At, e.At)

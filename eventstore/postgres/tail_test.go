@@ -15,6 +15,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/internal/test/pgtest"
 )
 
 func TestTailIsBounded(t *testing.T) {
@@ -122,12 +123,10 @@ func TestAPollWakesFollowersOnlyIfTheLogEndsElsewhere(t *testing.T) {
 	of.headMoved(5)
 	wakes("a notice of events that are not there", true)
 	of.head = 3
-	_, err = conn.Exec(t.Context(), `update log.event set id = gen_random_uuid() where position = 3`)
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, `update log.event set id = gen_random_uuid() where position = 3`)
 	wakes("another event at the end", true)
 	wakes("the same end again", false)
-	_, err = conn.Exec(t.Context(), `delete from log.event where position = 3`)
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, `delete from log.event where position = 3`)
 	wakes("a lost end", true)
 }
 

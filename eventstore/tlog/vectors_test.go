@@ -15,6 +15,7 @@ import (
 	"github.com/transparency-dev/merkle/testonly"
 
 	"bahi/domain/event"
+	"bahi/internal/test/worktest"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/vectors.json; logs were signed with these bytes, so review the diff")
@@ -141,8 +142,7 @@ func TestVectorsAreUnchanged(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(vectorsFile, text, 0o600))
 	}
-	kept, err := os.ReadFile(vectorsFile)
-	require.NoError(t, err)
+	kept := worktest.File(t, vectorsFile)
 	require.Equal(t, string(kept), string(text), "these bytes must not change: logs were signed with them")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/vault"
+	"bahi/internal/test/pgtest"
 )
 
 func TestErasedValuesAreGoneOnEveryNodeAtOnce(t *testing.T) {
@@ -39,17 +40,14 @@ func TestErasedSubjectNeverGetsAKeyAgain(t *testing.T) {
 	v, pool := node(t, url, master), connect(t, url)
 	seal(t, v, "user-1", address)
 	// A later version, as a change of data keys would create.
-	_, err := pool.Exec(t.Context(), `insert into vault.key (subject, key_version, wrapped) values ('user-1', 2, 'x')`)
-	require.NoError(t, err)
+	pgtest.Exec(t, pool, `insert into vault.key (subject, key_version, wrapped) values ('user-1', 2, 'x')`)
 	require.NoError(t, v.Erase(t.Context(), "user-1"))
 	require.NoError(t, v.Erase(t.Context(), "user-2"), "the subject has no key yet")
 	for _, subject := range []string{"user-1", "user-2"} {
 		_, err := event.MapSealed([]event.Personal{event.NewPersonal(subject, address)}, sealer(t.Context(), v))
 		require.ErrorIs(t, err, event.ErrErased)
 	}
-	var left int
-	require.NoError(t, pool.QueryRow(t.Context(),
-		`select count(*) from vault.key where wrapped is not null or destroyed_at is null`).Scan(&left))
+	left := pgtest.Value[int](t, pool, `select count(*) from vault.key where wrapped is not null or destroyed_at is null`)
 	require.Zero(t, left)
 }
 

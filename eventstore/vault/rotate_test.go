@@ -15,6 +15,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/vault"
+	"bahi/internal/test/pgtest"
 )
 
 func TestOnlyTheNewMasterKeyOpensAfterARotation(t *testing.T) {
@@ -74,9 +75,8 @@ func TestFailedRotationChangesNothing(t *testing.T) {
 	v := node(t, url, master)
 	p := seal(t, v, "user-1", address)
 	seal(t, v, "user-2", address)
-	_, err := connect(t, url).Exec(t.Context(), `update vault.key set wrapped = 'x' where subject = 'user-2'`)
-	require.NoError(t, err)
-	err = v.Rotate(t.Context(), otherMaster)
+	pgtest.Exec(t, connect(t, url), `update vault.key set wrapped = 'x' where subject = 'user-2'`)
+	err := v.Rotate(t.Context(), otherMaster)
 	require.ErrorIs(t, err, vault.ErrChanged)
 	require.ErrorContains(t, err, "user-2")
 	require.ErrorContains(t, v.Rotate(t.Context(), nil), "the master key has 0 bytes")

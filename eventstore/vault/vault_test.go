@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -38,10 +37,7 @@ func database(t *testing.T) string {
 
 func connect(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	return pool
+	return pgtest.Pool(t, url)
 }
 
 // node opens the vault as another process would.
@@ -146,8 +142,7 @@ func TestStoredFormIsAsDocumented(t *testing.T) {
 	require.NotEqual(t, f.Box, formOf(t, seal(t, v, "user-1", address)).Box, "the same text is sealed differently each time")
 	require.Equal(t, form{Sealed: 1, Class: "personal", Subject: "user-1", Key: 1, Box: f.Box}, f)
 
-	var wrapped []byte
-	require.NoError(t, connect(t, url).QueryRow(t.Context(), `select wrapped from vault.key where subject = 'user-1'`).Scan(&wrapped))
+	wrapped := pgtest.Value[[]byte](t, connect(t, url), `select wrapped from vault.key where subject = 'user-1'`)
 	key := openByHand(t, master, wrapped, "bahi data key 1", "user-1", "1")
 	require.Len(t, key, 32)
 	require.Equal(t, address, string(openByHand(t, key, f.Box, "bahi value 1", "personal", "user-1", "1")))
@@ -230,8 +225,7 @@ func TestConcurrentFirstSealsShareTheSubjectsKey(t *testing.T) {
 	}) {
 		require.NoError(t, err)
 	}
-	var keys int
-	require.NoError(t, connect(t, url).QueryRow(t.Context(), `select count(*) from vault.key`).Scan(&keys))
+	keys := pgtest.Value[int](t, connect(t, url), `select count(*) from vault.key`)
 	require.Equal(t, 20, keys)
 	for i, values := range sealed {
 		for _, p := range values {
@@ -277,12 +271,10 @@ func TestChangedOrMovedKeysDoNotOpen(t *testing.T) {
 		`update vault.key set wrapped = (select wrapped from vault.named) where subject = 'user-1'`,
 		`update vault.key set wrapped = 'x' where subject = 'user-1'`,
 	} {
-		_, err := pool.Exec(t.Context(), sql)
-		require.NoError(t, err)
+		pgtest.Exec(t, pool, sql)
 		require.ErrorIs(t, v.OpenPersonal(t.Context(), []*event.Sealed{&p.Sealed}), vault.ErrChanged)
 	}
-	_, err = pool.Exec(t.Context(), `update vault.named set name = 'other'`)
-	require.NoError(t, err)
+	pgtest.Exec(t, pool, `update vault.named set name = 'other'`)
 	_, err = v.Named(t.Context(), "other", 32)
 	require.ErrorIs(t, err, vault.ErrChanged)
 }
@@ -343,19 +335,13 @@ func TestTablesAndLogHaveNoClearValueOrKey(t *testing.T) {
 // dump returns every row of every table as text.
 func dump(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
-	rows, err := pool.Query(t.Context(), `
+	queries := pgtest.Values[string](t, pool, `
 		select format('select t::text from %I.%I t', table_schema, table_name) from information_schema.tables
 		where table_schema not in ('pg_catalog', 'information_schema') and table_type = 'BASE TABLE'`)
-	require.NoError(t, err)
-	queries, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
 	require.NotEmpty(t, queries)
 	var all bytes.Buffer
 	for _, q := range queries {
-		rows, err := pool.Query(t.Context(), q)
-		require.NoError(t, err)
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(t, err)
+		lines := pgtest.Values[string](t, pool, q)
 		for _, l := range lines {
 			all.WriteString(l + "\n")
 		}

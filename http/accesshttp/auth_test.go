@@ -71,8 +71,7 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 	require.Equal(t, "no-store", a.Header("Cache-Control"))
 	require.Equal(t, "access_token refresh_token token_type user", fieldsOf(t, a))
 	require.Empty(t, a.Header("Set-Cookie"), "only browsers that come from a provider get a cookie")
-	var in apptest.SignedIn
-	a.JSON(&in)
+	in := apitest.Read[apptest.SignedIn](a)
 	require.Equal(t, "bearer", in.Type)
 	require.Equal(t, email, in.User.Email)
 	require.Equal(t, "Asha", in.User.FirstName)

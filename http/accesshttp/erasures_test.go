@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
@@ -22,6 +21,7 @@ import (
 	"bahi/eventstore"
 	"bahi/internal/app"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 	"bahi/providers/mail"
 )
 
@@ -37,11 +37,8 @@ func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {
 	leaving := []apptest.Person{o.Person("asha@example.com"), o.Person("ravi@example.com")}
 
 	// A reader of a table blocks its rewrite.
-	reader, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer reader.Close(context.WithoutCancel(t.Context()))
-	_, err = reader.Exec(t.Context(), `begin; lock table account.session in access share mode`)
-	require.NoError(t, err)
+	reader := pgtest.Connect(t, database)
+	pgtest.Exec(t, reader, `begin; lock table account.session in access share mode`)
 	for _, l := range leaving {
 		l.POST(apptest.Me+"/delete-request", nil).Status(200)
 	}
@@ -71,8 +68,7 @@ func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {
 	require.Eventually(t, func() bool { // an attempt from before the last erasure would not cover all
 		return len(o.Jobs("kind=scrub_tables&state=retryable")) == len(leaving)
 	}, time.Minute, 200*time.Millisecond)
-	_, err = reader.Exec(t.Context(), `rollback`)
-	require.NoError(t, err)
+	pgtest.Exec(t, reader, `rollback`)
 	for _, waits := range o.Jobs("kind=scrub_tables&state=retryable") { // the longer the reader blocked, the later the next attempt
 		o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", waits.ID), nil)
 	}

@@ -12,7 +12,6 @@ import (
 // fieldsOf returns the names of a response's fields.
 func fieldsOf(t testing.TB, a *apitest.Answer) string {
 	t.Helper()
-	var body map[string]any
-	a.JSON(&body)
+	body := apitest.Read[map[string]any](a)
 	return strings.Join(slices.Sorted(maps.Keys(body)), " ")
 }

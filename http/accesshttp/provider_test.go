@@ -86,8 +86,7 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 	next := apptest.Cookies(a.Response)["bahi_refresh"]
 	secured(next)
 	require.NotEqual(t, kept.Value, next.Value)
-	var answered apptest.Tokens
-	a.JSON(&answered)
+	answered := apitest.Read[apptest.Tokens](a)
 	require.Equal(t, next.Value, answered.Refresh)
 	a = o.Anonymous().With("Cookie", "bahi_refresh="+next.Value).POST(apptest.Auth+"/refresh", `{"refresh_token":"x"}`).Problem(401,
 		"Invalid or expired refresh token")

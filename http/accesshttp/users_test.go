@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -65,8 +66,7 @@ func TestChangedAddressCountsAtOnceAndNeedsVerification(t *testing.T) {
 	asha.PUT(apptest.Me, map[string]string{"email": "ASHA" + first[len("asha"):]}).Status(200) // it is hers already
 	require.True(t, asha.Me().EmailVerified)
 
-	var changed apptest.UserAnswer
-	asha.PUT(apptest.Me, map[string]string{"email": next}).Status(200).JSON(&changed)
+	changed := apitest.Read[apptest.UserAnswer](asha.PUT(apptest.Me, map[string]string{"email": next}).Status(200))
 	require.Equal(t, next, changed.Email)
 	require.False(t, changed.EmailVerified)
 	o.Mailed(first, "Your email address at Bahi was changed", 1)
@@ -83,8 +83,7 @@ func TestPictureHasALinkUntilItIsReplaced(t *testing.T) {
 	o := apptest.Share(t)
 	asha, stranger := o.Person(o.Address("asha")), o.Anonymous()
 	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
-	var u apptest.UserAnswer
-	apptest.Upload(t, asha.Client, "image/png", red).Status(200).JSON(&u)
+	u := apitest.Read[apptest.UserAnswer](apptest.Upload(t, asha.Client, "image/png", red).Status(200))
 	require.Equal(t, asha.User.ID, u.ID)
 	first := o.Path(*u.Picture)
 	a := stranger.GET(first).Status(200)

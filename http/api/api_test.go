@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"bahi/http/api"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/worktest"
 )
 
 var (
@@ -112,8 +112,7 @@ func serve(t testing.TB, change ...func(*api.Config)) *server {
 	}
 	s.API = api.New(config)
 	s.register()
-	h := httptest.NewServer(s.API)
-	t.Cleanup(h.Close)
+	h := worktest.Serve(t, s.API)
 	s.url = h.URL
 	return s
 }

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"bahi/http/api"
 	"bahi/internal/test/apitest"
+	"bahi/internal/test/worktest"
 )
 
 func TestEveryWrongFieldIsNamed(t *testing.T) {
@@ -179,8 +179,7 @@ func TestUnnamedBodyTypesHaveTheirOwnPlans(t *testing.T) {
 			} `json:"inner"`
 		}
 	}])
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, a)
 	stranger := apitest.New(t, server.URL, "")
 	stranger.POST("/a", `{}`).Problem(422, "Validation error", "a", "is required")
 	stranger.POST("/a", `{"a":"long"}`).Problem(422, "Validation error", "a", "at most 3 characters")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/http/api"
 	"bahi/internal/test/apitest"
+	"bahi/internal/test/worktest"
 )
 
 // ByLines is exported, as huma requires.
@@ -55,8 +55,7 @@ func press(t *testing.T) (client *apitest.Client, url string) {
 				return nil
 			}}, nil
 		})
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, a)
 	return apitest.New(t, server.URL, "bahi_operator"), server.URL
 }
 

@@ -20,13 +20,10 @@ import (
 // log returns a database with a projection at position 5 and the log's head there too.
 func log(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, pgtest.Template(t, "migrated", migrations.Up))
 	run := func(sql string) {
 		t.Helper()
-		_, err := pool.Exec(t.Context(), sql)
-		require.NoError(t, err)
+		pgtest.Exec(t, pool, sql)
 	}
 	run(`create schema books_g1`)
 	run(`create table books_g1.row (id bigint)`)
@@ -38,9 +35,8 @@ func log(t *testing.T) *pgxpool.Pool {
 
 func grow(t *testing.T, pool *pgxpool.Pool, head int) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
+	pgtest.Exec(t, pool, `insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
 		values ($1, $1, now(), gen_random_uuid(), false, 'bank-1', 'X', '{}', '{}')`, head)
-	require.NoError(t, err)
 }
 
 func TestAnAnswerSaysHowFreshItIs(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"bahi/http/api"
 	"bahi/http/api/ratelimit"
 	"bahi/internal/test/apitest"
+	"bahi/internal/test/worktest"
 )
 
 func startMounted(t *testing.T, limits api.Limits) *apitest.Client {
@@ -33,8 +33,7 @@ func startMounted(t *testing.T, limits api.Limits) *apitest.Client {
 		}
 		_, _ = fmt.Fprintf(w, "%s %s as %s, commands as %s, %v", r.Method, r.URL.Path, who, api.Request(ctx).Actor, err)
 	}))
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, a)
 	return apitest.New(t, server.URL, "")
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
@@ -20,25 +19,8 @@ import (
 	"bahi/http/api"
 	"bahi/http/api/ratelimit"
 	"bahi/internal/test/apitest"
+	"bahi/internal/test/worktest"
 )
-
-// clock is a clock that only the test moves.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) pass(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(by)
-}
 
 // signedIn are users, and an API key.
 var signedIn = people{
@@ -48,9 +30,9 @@ var signedIn = people{
 }
 
 // limited serves operations of some groups, behind a proxy at this host. Environ has its settings.
-func limited(t *testing.T, change func(*api.Config), environ ...string) (url string, c *clock) {
+func limited(t *testing.T, change func(*api.Config), environ ...string) (url string, c *worktest.Clock) {
 	t.Helper()
-	c = &clock{at: time.Date(2025, 3, 31, 23, 59, 30, 0, time.UTC)}
+	c = worktest.NewClock(time.Date(2025, 3, 31, 23, 59, 30, 0, time.UTC))
 	limits, err := api.ParseLimits(append([]string{"BAHI_LIMIT_AUTH=3/1m", "BAHI_LIMIT_LEDGER_GENERAL=2/1m"}, environ...))
 	require.NoError(t, err)
 	config := api.Config{
@@ -101,8 +83,7 @@ func limited(t *testing.T, change func(*api.Config), environ ...string) (url str
 			}
 			return &api.Nothing{}, nil
 		})
-	h := httptest.NewServer(a)
-	t.Cleanup(h.Close)
+	h := worktest.Serve(t, a)
 	return h.URL, c
 }
 
@@ -118,7 +99,7 @@ func TestAGroupSharesOneCounter(t *testing.T) {
 	require.Equal(t, `"auth";q=3;w=60`, a.Header("RateLimit-Policy"))
 	require.Equal(t, `"auth";r=2;t=60`, a.Header("RateLimit"))
 	require.Empty(t, a.Header("Retry-After"))
-	c.pass(20*time.Second + time.Millisecond)
+	c.Pass(20*time.Second + time.Millisecond)
 	require.Equal(t, `"auth";r=1;t=40`, public.POST("/api/v1/auth/refresh", nil).Status(204).Header("RateLimit"))
 	public.POST("/api/v1/auth/login", nil).Status(204)
 	for _, path := range []string{"/api/v1/auth/login", "/api/v1/auth/refresh"} {
@@ -130,9 +111,9 @@ func TestAGroupSharesOneCounter(t *testing.T) {
 		require.Equal(t, `"auth";r=0;t=40`, a.Header("RateLimit"))
 	}
 	at(t, url, "198.51.100.2").POST("/api/v1/auth/login", nil).Status(204)
-	c.pass(39*time.Second + 998*time.Millisecond)
+	c.Pass(39*time.Second + 998*time.Millisecond)
 	require.Equal(t, "1", public.POST("/api/v1/auth/login", nil).Problem(429, "Too many requests").Header("Retry-After"))
-	c.pass(time.Millisecond)
+	c.Pass(time.Millisecond)
 	public.POST("/api/v1/auth/login", nil).Status(204)
 	public.POST("/api/v1/auth/login", nil).Status(429)
 }
@@ -149,7 +130,7 @@ func TestUntrustedProxyIsLoggedOnceAMinute(t *testing.T) {
 	at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204)
 	at(t, url, "198.51.100.2").POST("/api/v1/auth/login", nil).Status(204)
 	require.Equal(t, 1, strings.Count(said.String(), "BAHI_TRUSTED_PROXIES"))
-	c.pass(time.Minute)
+	c.Pass(time.Minute)
 	at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204)
 	require.Equal(t, 2, strings.Count(said.String(), "BAHI_TRUSTED_PROXIES"))
 }
@@ -179,7 +160,7 @@ func TestGuessingCredentialsIsLimited(t *testing.T) {
 	here("asha").GET("/rows").Status(204) // a valid credential is never refused for the failures of others
 	here("ravi").GET("/unlimited").Status(204)
 	here("guess-3").With("X-Forwarded-For", "198.51.100.2").GET("/rows").Status(401)
-	c.pass(time.Minute)
+	c.Pass(time.Minute)
 	here("guess-3").GET("/rows").Status(401)
 }
 
@@ -215,20 +196,20 @@ func TestWrongPasswordsOfAnAccountAreLimited(t *testing.T) {
 	}
 	for range 10 {
 		try("asha", "wrong").Status(401)
-		c.pass(time.Second)
+		c.Pass(time.Second)
 	}
 	for _, password := range []string{"wrong", "right"} {
 		require.Equal(t, "50", try("asha", password).Problem(429, "Too many requests").Header("Retry-After"))
 	}
 	try("ravi", "wrong").Status(401)
-	c.pass(50 * time.Second)
+	c.Pass(50 * time.Second)
 	try("asha", "wrong").Status(401) // one a minute
 	try("asha", "right").Status(429)
-	c.pass(time.Minute)
+	c.Pass(time.Minute)
 	try("asha", "right").Status(204)
 	try("asha", "wrong").Status(401)
 	try("asha", "right").Status(429)
-	c.pass(14 * time.Minute)
+	c.Pass(14 * time.Minute)
 	for range 5 {
 		try("asha", "wrong").Status(401)
 	}

@@ -21,6 +21,7 @@ import (
 	"bahi/http/api"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/worktest"
 )
 
 // textEvent are the data of the test's events.
@@ -255,8 +256,7 @@ func TestStreamEndsWithTheCredentialOfItsCaller(t *testing.T) {
 		a.AcceptCookies(anyBrowser{}, "/sign-in")
 		api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Operator: true}, map[string]any{"news": textEvent{}},
 			func(context.Context, *ByStation) (api.Source, error) { return until(ended)(nil) })
-		server := httptest.NewServer(a)
-		t.Cleanup(server.Close)
+		server := worktest.Serve(t, a)
 		listen(t, server.URL, bearer)
 		require.ErrorIs(t, <-ended, context.Canceled)
 		require.GreaterOrEqual(t, who.checks.Load(), last.check)

@@ -88,12 +88,10 @@ func TestAFileArrivesAsItWasSent(t *testing.T) {
 	clerk := serve(t).withUploads().as(t, "bahi_clerk")
 	for _, content := range []string{"x", "\r\n--", strings.Repeat("\x00\xff\r\n", maxOfFile/4)} {
 		sum := sha256.Sum256([]byte(content))
-		var got seenFile
-		send(clerk, "/files/lax", part{"file", "../खाता.png", "Image/PNG; q=1", content}).Status(200).JSON(&got)
+		got := apitest.Read[seenFile](send(clerk, "/files/lax", part{"file", "../खाता.png", "Image/PNG; q=1", content}).Status(200))
 		require.Equal(t, seenFile{"खाता.png", "image/png", int64(len(content)), hex.EncodeToString(sum[:])}, got)
 	}
-	var got seenFile
-	send(clerk, "/files/lax", part{"file", "a", "no type", "x"}).Status(200).JSON(&got)
+	got := apitest.Read[seenFile](send(clerk, "/files/lax", part{"file", "a", "no type", "x"}).Status(200))
 	require.Empty(t, got.Type)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"bahi/http/api"
 	"bahi/internal/test/apitest"
+	"bahi/internal/test/worktest"
 )
 
 // ByItems is exported, as huma requires.
@@ -99,11 +100,10 @@ func openLibrary(t *testing.T, whole api.BufferLimits) *library {
 				return errors.New("the pen broke")
 			}}, nil
 		})
-	l.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l.server = worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { l.ended <- struct{}{} }()
 		a.ServeHTTP(w, r)
 	}))
-	t.Cleanup(l.server.Close)
 	l.Client = apitest.New(t, l.server.URL, "bahi_operator")
 	return l
 }

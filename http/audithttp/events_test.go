@@ -15,6 +15,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/tlog"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -39,8 +40,7 @@ func TestCheckpointsAreSignedInSecondsAndAtShutdown(t *testing.T) {
 	require.EqualValues(t, head, last.Position, "the last checkpoint covers everything written before the shutdown")
 	_, _, err = keys.Open([]byte(last.Note))
 	require.NoError(t, err, "a restart keeps the key")
-	var all []apptest.AuditCheckpoint
-	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
+	all := apitest.Read[[]apptest.AuditCheckpoint](o.Operator().GET("/audit/checkpoints").Status(200))
 	// a slow machine signs more checkpoints, before the first and between
 	sizes := apptest.Each(all, func(c apptest.AuditCheckpoint) uint64 { return c.Size })
 	require.Contains(t, sizes, first.Size)
@@ -104,18 +104,11 @@ func TestProofsVerifyAndRequestsOutsideTheTreeAreRefused(t *testing.T) {
 func TestRowProofVerifiesOfflineForReadersOfTheRow(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	clerk := o.Clerk(o.Home)
 	account := apptest.Open(clerk, "HDFC")
-	posted := clerk.POST(fmt.Sprintf("/bank-ledger/%d/rows", account),
-		`{"rows":[`+apptest.Deposit("2025-03-01", "1")+`,`+apptest.Deposit("2025-03-02", "2")+`]}`).Status(201)
-	var rows struct {
-		Rows []struct {
-			ID int64 `json:"id"`
-		} `json:"rows"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(posted.Text), &rows))
-	row := rows.Rows[0].ID
-	clerk.DELETE(fmt.Sprintf("%s/row/%d", apptest.Ledger(account), row)).Status(204)
+	row := apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"),
+		apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Deposit("2025-03-02", "2"))).Status(201))[0].ID
+	clerk.DELETE(apptest.At(account, row)).Status(204)
 	path := fmt.Sprintf("%s/row/%d/proof", apptest.Ledger(account), row)
 	c := o.Signed()
 	require.Contains(t, apptest.Words(t, clerk.GET(apptest.Ledger(account)+"/statement.pdf")),
@@ -131,7 +124,7 @@ func TestRowProofVerifiesOfflineForReadersOfTheRow(t *testing.T) {
 		types = append(types, p.Event.Type)
 	}
 	require.Equal(t, []string{"BankRowAdded", "BankRowDeleted"}, types)
-	o.Person("ravi@example.com").GET(path).Problem(404, "Bank ledger row not found")
+	o.Clerk(o.Abroad).GET(path).Problem(404, "Bank ledger row not found")
 	clerk.GET(fmt.Sprintf("%s/row/%d/proof", apptest.Ledger(account), row+100)).Status(404)
 }
 
@@ -192,8 +185,8 @@ func TestAuditorsSeeTheirWorkspaceAndOperatorsAll(t *testing.T) {
 
 func TestEventsAreReadFromTheNewest(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
 	accounts := []int64{apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI"), apptest.Open(clerk, "Axis")}
 	slices.Reverse(accounts)
 	read := func(path string) (positions []string, next string) {
@@ -206,7 +199,7 @@ func TestEventsAreReadFromTheNewest(t *testing.T) {
 		link, _, _ := strings.Cut(strings.TrimPrefix(a.Header("Link"), "<"), ">")
 		return positions, link
 	}
-	first, next := read("/audit/events?newest_first=true&category=bank&limit=2")
+	first, next := read("/audit/events?newest_first=true&category=bank&limit=2&workspace=" + o.Home)
 	require.Equal(t, []string{fmt.Sprintf("bank-%d", accounts[0]), fmt.Sprintf("bank-%d", accounts[1])}, first)
 	require.Contains(t, next, "newest_first=true")
 	rest, next := read(next)
@@ -222,30 +215,29 @@ func TestEventsAreReadFromTheNewest(t *testing.T) {
 
 func TestEventStreamResumesAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
-	key := o.Key(asha.Workspace, `{"audit":"read"}`).Key
+	o := apptest.Share(t)
+	clerk, auditor := o.Clerk(o.Home), o.Auditor(o.Home)
 	var e, same apptest.AuditEvent
-	live := o.Bearer(key).Stream("/audit/events/stream?category=bank")
-	apptest.Open(ravi.Client, "SBI")
-	one := apptest.Open(asha.Client, "HDFC")
+	live := auditor.Stream("/audit/events/stream?category=bank")
+	apptest.Open(o.Clerk(o.Abroad), "SBI")
+	one := apptest.Open(clerk, "HDFC")
 	_, id := live.Next(&e)
 	require.Equal(t, fmt.Sprintf("bank-%d", one), e.Stream)
 	require.Equal(t, fmt.Sprint(e.Position), id)
-	two, three := apptest.Open(asha.Client, "Axis"), apptest.Open(asha.Client, "ICICI")
+	two, three := apptest.Open(clerk, "Axis"), apptest.Open(clerk, "ICICI")
 	live.Next(&e)
 	require.Equal(t, fmt.Sprintf("bank-%d", two), e.Stream)
-	o.Bearer(key).With("Last-Event-ID", fmt.Sprint(e.Position)).Stream("/audit/events/stream?category=bank").Next(&e)
+	auditor.With("Last-Event-ID", fmt.Sprint(e.Position)).Stream("/audit/events/stream?category=bank").Next(&e)
 	require.Equal(t, fmt.Sprintf("bank-%d", three), e.Stream)
-	whole := o.Bearer(key).Stream("/audit/events/stream?category=bank&from_position=1&limit=2")
+	whole := auditor.Stream("/audit/events/stream?category=bank&from_position=1&limit=2")
 	whole.Next(&e)
 	require.Equal(t, fmt.Sprintf("bank-%d", one), e.Stream)
 	whole.Next(&e)
 	require.Equal(t, fmt.Sprintf("bank-%d", two), e.Stream)
 	name, _ := whole.Next(&same)
 	require.Empty(t, name, "the stream ends")
-	o.Bearer(key).Stream(fmt.Sprintf("/audit/events/stream?category=bank&from_position=%d", e.Position)).Next(&same)
+	auditor.Stream(fmt.Sprintf("/audit/events/stream?category=bank&from_position=%d", e.Position)).Next(&same)
 	require.Equal(t, e, same)
-	o.Bearer(key).With("Last-Event-ID", "x").GET("/audit/events/stream").Status(422)
-	o.Bearer(key).With("Last-Event-ID", "100000").GET("/audit/events/stream").Problem(422, "The log does not reach that position yet")
+	auditor.With("Last-Event-ID", "x").GET("/audit/events/stream").Status(422)
+	auditor.With("Last-Event-ID", "1000000").GET("/audit/events/stream").Problem(422, "The log does not reach that position yet")
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"bahi/eventstore"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 )
 
 // dealings makes changes of all sorts, most of them as one clerk.
@@ -81,8 +81,7 @@ func TestTrailShowsActorChangeAndReason(t *testing.T) {
 		require.Equal(t, "bank", c.Ledger)
 		require.Equal(t, i == 9, c.Actor != got.Changes[0].Actor)
 	}
-	var h []apptest.Change
-	clerk.GET(apptest.At(account, row.ID, "/history")).Status(200).JSON(&h)
+	h := apitest.Read[[]apptest.Change](clerk.GET(apptest.At(account, row.ID, "/history")).Status(200))
 	require.Equal(t, h[1].Position, got.Changes[2].Position)
 	require.Equal(t, o.Sys.Store.ID().String(), got.Drawn.Store)
 	require.LessOrEqual(t, got.Changes[10].Position, got.Drawn.Position)
@@ -376,8 +375,7 @@ func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trail.pdf")
 	_, wrong, status = apptest.Attached(t, o, "audit", "trail", "--format", "pdf", "-o", file)
 	require.Equal(t, 0, status, wrong)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := worktest.File(t, file)
 	require.True(t, strings.HasPrefix(string(text), "%PDF-1."))
 	for args, why := range map[string]string{
 		"--format pdf -o " + file: "file exists", "--from tomorrow": "; from: expected a date",

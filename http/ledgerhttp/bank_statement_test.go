@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -28,8 +29,7 @@ func TestPrintsAreHeadedByTheCompany(t *testing.T) {
 	o.Signed()
 	at := fmt.Sprintf("%s?known_at=%d", prints[0], o.Head())
 	drawn := clerk.GET(at).Status(200).Text
-	var made map[string]any
-	first.JSON(&made)
+	made := apitest.Read[map[string]any](first)
 	company := fmt.Sprint("/api/v1/companies/", made["id"])
 	clerk.POST("/api/v1/companies", `{"name":"Younger"}`).Status(201)
 	apptest.Post(clerk, account, apptest.Deposit("2025-01-01", "1000"))

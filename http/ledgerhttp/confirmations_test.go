@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pdftest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/ledgerview"
 	"bahi/readmodels/messagingview"
 )
@@ -270,7 +270,7 @@ func TestTheLinkLeadsToTheStatement(t *testing.T) {
 func TestTheMessageCarriesTheStatement(t *testing.T) {
 	t.Parallel()
 	sent := make(chan string, 10)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/message_templates"):
 			_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"with_file","status":"APPROVED","components":[
@@ -284,7 +284,6 @@ func TestTheMessageCarriesTheStatement(t *testing.T) {
 			_, _ = fmt.Fprintf(w, `{"messages":[{"id":"w.%d"}]}`, time.Now().UnixNano())
 		}
 	}))
-	t.Cleanup(server.Close)
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ChatURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
 	var err error

@@ -3,7 +3,6 @@ package ledgerhttp_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/khatapages"
 	"bahi/internal/test/llmtest"
+	"bahi/internal/test/worktest"
 	"bahi/reactors/ledgerreact"
 )
 
@@ -290,8 +290,7 @@ func TestWithoutProgramsTheServerRunsAndSaysSo(t *testing.T) {
 
 func TestShippedPageIsRead(t *testing.T) {
 	t.Parallel()
-	file, err := os.ReadFile("../../docs/khata-page.png")
-	require.NoError(t, err)
+	file := worktest.File(t, "../../docs/khata-page.png")
 	_, rows := khatapages.Shipped()
 	clerk := apptest.Clerk(t)
 	read := apitest.Read[scanned](scan(t, clerk, "/khata-upload", file).Status(200))

@@ -15,6 +15,7 @@ import (
 
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 // ledgerSummary are small books of every kind: a bank, a dealer, two clients, one of them a debtor, a karigar and a polisher.
@@ -283,14 +284,12 @@ func TestShortListsAreReadBesideLongAnswers(t *testing.T) {
 		apptest.Post(c, long, apptest.Deposit("2025-03-01", "5"))
 	}
 	c.GET("/client-orders").Status(200)
-	var table string
-	require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select oid::regclass::text from pg_class where relname = 'client_order' and
-		relkind = 'r'`).Scan(&table))
+	table := pgtest.Value[string](t, o.Sys.Pool, `select oid::regclass::text from pg_class where relname = 'client_order' and
+		relkind = 'r'`)
 	tx, err := o.Sys.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
-	_, err = tx.Exec(t.Context(), `lock table `+table+` in access exclusive mode`)
-	require.NoError(t, err)
+	pgtest.Exec(t, tx, `lock table `+table+` in access exclusive mode`)
 	var drawing sync.WaitGroup
 	for range 2 { // the turns of the workspace
 		drawing.Go(func() { c.GET("/client-orders/pdf").Status(200) })

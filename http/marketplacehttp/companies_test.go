@@ -52,8 +52,7 @@ func TestTheListOfCompaniesCanBeOnesOwn(t *testing.T) {
 	c := seller(o, o.Home)
 	mine := founded(t, c, `{"name":"Mine"}`)
 	founded(t, seller(o, o.Abroad), `{"name":"Theirs"}`)
-	var own page
-	o.Reader(o.Home).GET(companies + "?mine=true").Status(200).JSON(&own)
+	own := apitest.Read[page](o.Reader(o.Home).GET(companies + "?mine=true").Status(200))
 	require.Equal(t, int64(1), own.Total)
 	require.Equal(t, mine.ID, own.Data[0].ID)
 	o.Anonymous().GET(companies + "?mine=true").Status(401)
@@ -135,8 +134,7 @@ func TestCompaniesAreListedAndFound(t *testing.T) {
 		founded(t, c, fmt.Sprintf(`{"name":"%s %s","category":" %s ","city":"%s"}`, name, word, word, city))
 	}
 	names := func(query string) string {
-		var found page
-		o.Anonymous().GET(companies + query).Status(200).JSON(&found)
+		found := apitest.Read[page](o.Anonymous().GET(companies + query).Status(200))
 		short := make([]string, len(found.Data))
 		for i, k := range found.Data {
 			short[i] = strings.TrimSuffix(k.Name, " "+word)
@@ -149,8 +147,7 @@ func TestCompaniesAreListedAndFound(t *testing.T) {
 	require.Equal(t, "Golden Necklace", names("?city="+city+"&limit=2&page=2"))
 	require.Empty(t, names("?city="+city+"&verified=true"))
 	o.Anonymous().GET(companies + "?page=3&limit=2&city=" + city).Status(200).Body(`{"data":[],"total":3,"page":3,"limit":2}`)
-	var first page
-	o.Anonymous().GET(companies + "?limit=1&city=" + city).Status(200).JSON(&first)
+	first := apitest.Read[page](o.Anonymous().GET(companies + "?limit=1&city=" + city).Status(200))
 	one := o.Anonymous().GET(companies + "/search?q=" + word + "&limit=1").Status(200)
 	one.Body(fmt.Sprintf(`{"data":[{"id":"%s","name":"સોનાની વીંટી %s","slug":"%s","category":"%s","city":"%s","verified":false}],`+
 		`"total":3,"page":1,"limit":1}`,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"bahi/commands/messagingcmd"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/marketplaceview"
 	"bahi/readmodels/messagingview"
 )
@@ -64,8 +64,7 @@ func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
 
 	a := stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>","quantity":3,`+
 		`"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201)
-	var made marketplaceview.SentEnquiry
-	a.JSON(&made)
+	made := apitest.Read[marketplaceview.SentEnquiry](a)
 	a.Contains(`"message":"<b>How many?</b>"`, `"source_platform":"shop_1"`, `"user_phone":"+919812345678"`,
 		`"status":"pending","crm_lead_id":null`)
 	for _, member := range []string{"notes", "notifications", "spam"} {
@@ -90,8 +89,7 @@ func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
 	}
 	moved := c.With("Bahi-Reason", "phone").PATCH(enquiryAt(made.ID), `{"status":"qualified","notes":"called"}`).Status(200)
 	moved.Contains(`"status":"qualified"`, `"notes":"called"`, `"revision":2`)
-	var moves []marketplaceview.Move
-	c.GET(enquiryAt(made.ID) + "/history").Status(200).JSON(&moves)
+	moves := apitest.Read[[]marketplaceview.Move](c.GET(enquiryAt(made.ID) + "/history").Status(200))
 	require.Len(t, moves, 2)
 	require.Equal(t, []any{(*string)(nil), "pending", "public", "pending", "qualified", "phone"},
 		[]any{moves[0].From, moves[0].To, moves[0].Actor, *moves[1].From, moves[1].To, *moves[1].Reason})
@@ -160,9 +158,8 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 		[]string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
 	require.Equal(t, "the company's phone has never written", *e.Notifications.Chat.Error)
 	require.Equal(t, "sandbox-"+e.ID.String(), *e.CRMLeadID)
-	var refused marketplaceview.SentEnquiry
-	o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+
-		`","user_name":"Nobody 000","user_email":"n@example.org"}`).Status(201).JSON(&refused)
+	refused := apitest.Read[marketplaceview.SentEnquiry](o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+
+		`","user_name":"Nobody 000","user_email":"n@example.org"}`).Status(201))
 	e = notified(t, owner.Client, refused.ID)
 	require.Equal(t, []any{"failed", "the crm refused the lead (422)", (*string)(nil)},
 		[]any{e.Notifications.CRM.Status, *e.Notifications.CRM.Error, e.CRMLeadID})
@@ -177,8 +174,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	o.Anonymous().POST(companies+"/confirm-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email confirmed"}`)
 	owner.GET(of(mill.ID)).Status(200).Contains(`"email_confirmed":true`)
 	agent := owner.Client
-	var channel messagingview.Channel
-	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
+	channel := apitest.Read[messagingview.Channel](agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201))
 	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812345111"}, Channel: channel.ID, Text: "hello"})
 
 	e = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org",`+
@@ -216,11 +212,10 @@ func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.MaxNotices = 1
 	var leads []string
-	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	crm := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		leads = append(leads, r.Header.Get("Idempotency-Key"))
 		_ = json.NewEncoder(w).Encode(map[string]int{"id": len(leads)})
 	}))
-	t.Cleanup(crm.Close)
 	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
 	o := apptest.StartAs(t, s)
 	owner := o.Person("owner@example.com")
@@ -271,7 +266,7 @@ func TestNewEnquiriesAreFollowed(t *testing.T) {
 func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
-	lookup := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	lookup := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Phone string }
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		switch in.Phone {
@@ -283,7 +278,6 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}))
-	t.Cleanup(lookup.Close)
 	s.Outside.ChatLookup, s.Outside.FetchAllow = lookup.URL, []string{strings.TrimPrefix(lookup.URL, "http://")}
 	o, shared := apptest.StartAs(t, s), apptest.Share(t)
 	check := func(o *apptest.Server, body, want string) {
@@ -304,8 +298,7 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	// Callers may use only their own evidence.
 	owner := seller(shared, shared.Home)
 	agent := shared.Bearer(shared.Key(shared.Home, `{"messaging":"write"}`).Key)
-	var channel messagingview.Channel
-	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
+	channel := apitest.Read[messagingview.Channel](agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201))
 	shared.Receives(messagingcmd.InboundMessage{Channel: channel.ID, Sender: messagingcmd.Sender{From: "919812345222"}, Text: "hello"})
 	owner.POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":true,"error":null`)
 	seller(shared, shared.Abroad).POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":false`)
@@ -335,7 +328,7 @@ func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 		calls = map[string]int{}
 		down  = true
 	)
-	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	crm := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		defer mu.Unlock()
@@ -346,7 +339,6 @@ func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(map[string]int{"id": len(calls)})
 	}))
-	t.Cleanup(crm.Close)
 	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
 	o := apptest.StartAs(t, s)
 	owner := o.Person("owner@example.com")

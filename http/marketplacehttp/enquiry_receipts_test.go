@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,7 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/marketplaceview"
 	"bahi/readmodels/messagingview"
 	"bahi/readmodels/opsview"
@@ -39,7 +40,7 @@ type network struct {
 func onNetwork(t *testing.T) *network {
 	t.Helper()
 	n := &network{t: t}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodGet:
 			_, _ = io.WriteString(w, `{"display_phone_number":"+91 98"}`)
@@ -49,7 +50,6 @@ func onNetwork(t *testing.T) *network {
 			_, _ = io.WriteString(w, `{"messages":[{"id":"wamid.1"}]}`)
 		}
 	}))
-	t.Cleanup(server.Close)
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.ChatURL, s.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
 	s.Outside.ChatKey, s.Outside.ChatSender, s.Outside.SocialSecrets = "key", "PN9", []string{"app-secret-for-tests"}
@@ -103,8 +103,7 @@ func (n *network) call(secret, sender string, enquiry any, status string) {
 // chat returns the result of a notice by chat.
 func (n *network) chat(id uuid.UUID) marketplaceview.Notification {
 	n.t.Helper()
-	var e marketplaceview.Enquiry
-	n.owner.GET(enquiryAt(id)).Status(200).JSON(&e)
+	e := apitest.Read[marketplaceview.Enquiry](n.owner.GET(enquiryAt(id)).Status(200))
 	return e.Notifications.Chat
 }
 
@@ -123,8 +122,7 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	require.Equal(t, []string{"failed", "The network cannot reach the recipient (131026)"}, []string{lost.Status, *lost.Error})
 	n.Operator().GET("/ops/outbox?port=chat").Status(200).Contains(`"to":"+919812345111"`, `"status":"failed"`,
 		`"error":"The network cannot reach the recipient (131026)"`, "Asha Rao")
-	var after marketplaceview.Enquiry
-	n.owner.GET(enquiryAt(e.ID)).Status(200).JSON(&after)
+	after := apitest.Read[marketplaceview.Enquiry](n.owner.GET(enquiryAt(e.ID)).Status(200))
 	require.Equal(t, []any{e.Notifications.Email, e.Notifications.CRM, e.Revision},
 		[]any{after.Notifications.Email, after.Notifications.CRM, after.Revision}, "nothing else moves")
 	require.Equal(t, "failed", n.receipt(ours, "PN9", e.ID, `"warning"`).Status)

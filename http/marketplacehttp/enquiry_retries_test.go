@@ -3,7 +3,6 @@ package marketplacehttp_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/opsview"
 )
 
@@ -20,11 +21,10 @@ func TestANotificationIsTriedEightTimesOverADay(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
 	var tries atomic.Int64
-	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	crm := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		tries.Add(1)
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
-	t.Cleanup(crm.Close)
 	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
 	o := apptest.StartAs(t, s)
 	owner := o.Person("owner@example.com")
@@ -40,9 +40,8 @@ func TestANotificationIsTriedEightTimesOverADay(t *testing.T) {
 			return failed.Attempt == try
 		}, time.Minute, 10*time.Millisecond, "try %d", try)
 		require.Equal(t, most, failed.MaxAttempts)
-		var wait time.Duration
-		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select scheduled_at - attempted_at from river.river_job where id = $1`,
-			failed.ID).Scan(&wait))
+		wait := pgtest.Value[time.Duration](t, o.Sys.Pool, `select scheduled_at - attempted_at from river.river_job where id = $1`,
+			failed.ID)
 		require.Greater(t, wait, time.Minute, "after try %d", try)
 		waited += wait
 		owner.GET(enquiryAt(e.ID)).Status(200).Contains(`"crm":{"status":"queued"`)

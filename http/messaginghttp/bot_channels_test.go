@@ -11,6 +11,7 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/commands/messagingcmd/knowledge"
+	"bahi/internal/test/pgtest"
 	"bahi/readmodels/messagingview"
 )
 
@@ -145,8 +146,7 @@ func TestABotsKnowledgeIsReadAgainForAnotherModel(t *testing.T) {
 	b := botOf(t, c, "")
 	taught(t, c, b, "We are open from 11 to 4 on Sunday.")
 	set := func(model any) {
-		_, err := o.Sys.Pool.Exec(t.Context(), `update knowledge.chunk set model = $2 where bot_id = $1`, b.ID, model)
-		require.NoError(t, err)
+		pgtest.Exec(t, o.Sys.Pool, `update knowledge.chunk set model = $2 where bot_id = $1`, b.ID, model)
 	}
 	set("the one before")
 	store := &knowledge.Store{Pool: o.Sys.Pool, Model: nothing{}}

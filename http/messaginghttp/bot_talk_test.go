@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +17,8 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/llmtest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/messagingview"
 )
 
@@ -94,8 +94,7 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	t.Parallel()
 	o, c, sales := openSales(t)
 	b := botOf(t, c, fmt.Sprintf(`,"channelIds":[%d]`, sales.ID))
-	faq, err := os.ReadFile("../../docs/faq.txt")
-	require.NoError(t, err)
+	faq := worktest.File(t, "../../docs/faq.txt")
 	f := taught(t, c, b, string(faq))
 	require.Equal(t, []any{"ready", int64(1), "text/plain"}, []any{f.Status, f.ChunkCount, f.MimeType})
 
@@ -193,8 +192,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	t.Parallel()
 	model := llmtest.New(t)
 	var endpoint stockEndpoint
-	server := httptest.NewServer(&endpoint)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, &endpoint)
 	settings := apptest.Settings(t, apptest.Database(t))
 	settings.Outside.ModelURL, settings.Outside.ModelName = model.URL, "m"
 	settings.Outside.FetchAllow = []string{strings.TrimPrefix(server.URL, "http://")}
@@ -272,8 +270,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 		"what the model asked for, the refused too")
 
 	for _, table := range []string{"log.event", "river.river_job", "knowledge.chunk"} {
-		var rows int
-		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from `+table+` r where r::text ~ 'hunter2'`).Scan(&rows))
+		rows := pgtest.Value[int](t, o.Sys.Pool, `select count(*) from `+table+` r where r::text ~ 'hunter2'`)
 		require.Zero(t, rows, "a secret is in clear in %s", table)
 	}
 

@@ -19,12 +19,6 @@ type ByBot struct {
 
 func (in ByBot) stream() string { return strconv.FormatInt(in.ID, 10) }
 
-func botOp(id, method, path, summary string) api.Op {
-	return api.Op{
-		ID: id, Method: method, Path: "/api/bots" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"bots"},
-	}
-}
-
 // Tool is an action that a bot may take besides replies.
 type Tool struct {
 	ID          int64  `json:"id" doc:"ID of the tool"`

@@ -1,7 +1,6 @@
 package messaginghttp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -12,19 +11,12 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
-	"bahi/commands/messagingcmd"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/template"
 	"bahi/http/api"
 	"bahi/readmodels/messagingview"
 )
-
-// CampaignsConfig has the dependencies of the operations of campaigns.
-type CampaignsConfig struct {
-	Flows    *messagingcmd.Campaigns
-	Interval time.Duration // interval of a stream of progress; 0: a second
-}
 
 // ByCampaign names a campaign.
 type ByCampaign struct {
@@ -40,13 +32,6 @@ type audience struct{}
 func (audience) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, MaxLength: new(20)}, {Type: huma.TypeInteger}},
 		Description: "all, or the id of a contact list"}
-}
-
-func campaignOp(id, method, path, summary string) api.Op {
-	return api.Op{
-		ID: id, Method: method, Path: "/api/campaigns" + path, Summary: summary, Tags: tags, Area: area, Limit: limit,
-		Reads: []string{"campaigns"},
-	}
 }
 
 // ToSend names the campaign to send.
@@ -83,7 +68,7 @@ func (r *Routes) Campaigns() {
 	api.Handle(r.API, campaignOp("create-campaign", "POST", "",
 		"Create a campaign. Bahi sends the campaign at its scheduled time, or when a client dispatches it."),
 		func(ctx context.Context, in *struct{ Body campaign.Create }) (*api.Tagged[messagingview.Campaign], error) {
-			out, err := r.Campaign.Flows.Create(ctx, api.Request(ctx), in.Body)
+			out, err := r.Campaigning.Create(ctx, api.Request(ctx), in.Body)
 			return api.WriteResult(ctx, out, err, shownCampaign)
 		})
 
@@ -181,9 +166,7 @@ func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, 
 
 // watchCampaign sends each change until the campaign ends.
 func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int64, send func(api.Event) error) error {
-	every := r.Campaign.Interval
-	every = cmp.Or(every, time.Second)
-	look := time.NewTicker(every)
+	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	var last CampaignProgress
 	for {

@@ -20,12 +20,6 @@ type ByChannel struct {
 
 func (in ByChannel) stream() string { return strconv.FormatInt(in.ID, 10) }
 
-func channelOp(id, method, path, summary string) api.Op {
-	return api.Op{
-		ID: id, Method: method, Path: "/api/channels" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"channels"},
-	}
-}
-
 // Channels registers the operations of channels.
 func (r *Routes) Channels() {
 	api.Handle(r.API, channelOp("list-channels", "GET", "", "List the channels, newest first"),

@@ -15,6 +15,7 @@ import (
 	"bahi/domain/messaging/channel"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/messagingview"
 )
 
@@ -145,7 +146,7 @@ func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 // chatNetwork is a test server with the cloud wire format. It accepts the token "good", and does not respond about the sender "slow".
 func chatNetwork(t *testing.T, send http.HandlerFunc, templates ...http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case len(templates) == 1 && strings.HasSuffix(r.URL.Path, "/message_templates"):
 			templates[0](w, r)
@@ -162,7 +163,6 @@ func chatNetwork(t *testing.T, send http.HandlerFunc, templates ...http.HandlerF
 				`"health_status":{"can_send_message":"LIMITED"}}`)
 		}
 	}))
-	t.Cleanup(server.Close)
 	return server
 }
 

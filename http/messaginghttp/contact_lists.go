@@ -11,20 +11,13 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-func contactListOp(id, method, summary string) api.Op {
-	return api.Op{
-		ID: id, Method: method, Path: "/api/contact-lists", Summary: summary, Tags: tags, Area: area, Limit: limit,
-		Reads: []string{"messaging_contacts"},
-	}
-}
-
 // ContactLists registers the operations of lists of contacts.
 func (r *Routes) ContactLists() {
-	api.Handle(r.API, contactListOp("list-contact-lists", "GET", "List the contact lists, newest first"),
+	api.Handle(r.API, contactListOp("list-contact-lists", "GET", "", "List the contact lists, newest first"),
 		func(ctx context.Context, in *struct{ api.Limited }) (*api.Array[messagingview.ContactList], error) {
 			return api.Listed(r.Views.ContactLists(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.Get()))
 		})
-	api.Handle(r.API, contactListOp("create-contact-list", "POST", "Create a contact list, empty or with contacts"),
+	api.Handle(r.API, contactListOp("create-contact-list", "POST", "", "Create a contact list, empty or with contacts"),
 		func(ctx context.Context, in *struct{ Body contactlist.Create }) (*api.Tagged[messagingview.ContactList], error) {
 			out, err := messagingcmd.CreateContactList(ctx, r.Commands, api.Request(ctx), in.Body)
 			return api.WriteResult(ctx, out, err, func(out commands.Outcome[contactlist.State]) messagingview.ContactList {

@@ -20,13 +20,6 @@ type ByContact struct {
 
 func (in ByContact) stream() string { return strconv.FormatInt(in.ID, 10) }
 
-func contactOp(id, method, path, summary string) api.Op {
-	return api.Op{
-		ID: id, Method: method, Path: "/api/contacts" + path, Summary: summary, Tags: tags, Area: area, Limit: limit,
-		Reads: []string{"messaging_contacts", "messages"},
-	}
-}
-
 // ContactChange is the response to a change.
 type ContactChange struct {
 	messagingview.Contact

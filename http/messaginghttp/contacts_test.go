@@ -104,9 +104,8 @@ func TestAnUnreadablePhoneCostsNoContact(t *testing.T) {
 	o := apptest.Share(t)
 	c := agent(o, o.Home)
 	const warning = `"warnings":[{"field":"phone","message":"is not a readable telephone number: it is stored as a text, and not used"}]`
-	var shop messaginghttp.ContactChange
-	c.POST(contacts, `{"name":"Shop","phone":" ask at the shop\u202c"}`).Status(201).
-		Contains(warning, `"phone":null,"phoneText":"ask at the shop"`).JSON(&shop)
+	shop := apitest.Read[messaginghttp.ContactChange](c.POST(contacts, `{"name":"Shop","phone":" ask at the shop\u202c"}`).Status(201).
+		Contains(warning, `"phone":null,"phoneText":"ask at the shop"`))
 	c.POST(contacts, `{"name":"Another","phone":"ask at the shop"}`).Status(201) // two contacts may have the same unreadable phone
 	asha := made(t, c, `{"name":"Asha","phone":"9812345690"}`)
 	c.PATCH(at(asha.ID), `{"phone":"98123 / 4569","optIn":true}`).Status(200).Contains(warning, `"phone":null,"phoneText":"98123 / 4569"`)

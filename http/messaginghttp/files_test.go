@@ -7,7 +7,6 @@ import (
 	"image/png"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"bahi/domain/messaging/network"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/providers/chat"
 	"bahi/readmodels/messagingview"
 )
@@ -29,7 +29,7 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 	files := map[string][]byte{"M1": picture.Bytes(), "M2": bytes.Repeat([]byte("a"), chat.MaxFile+1),
 		"M3": []byte("<html><script>alert(1)</script>")}
 	var at string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 		switch {
 		case r.Header.Get("Authorization") != "Bearer good":
@@ -42,7 +42,6 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 			_, _ = io.WriteString(w, `{"display_phone_number":"+91 98"}`)
 		}
 	}))
-	t.Cleanup(server.Close)
 	at = server.URL
 	o := onNetwork(t, server)
 	c, out := agent(o, apptest.Home), o.Anonymous()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 )
 
 // A new channel registers its webhook address with the bot's network, and again if the network then has a different address.
@@ -23,7 +23,7 @@ func TestTelegramIsToldWhereToCall(t *testing.T) {
 		told  []map[string]any
 		where string
 	)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch r.URL.Path {
@@ -42,7 +42,6 @@ func TestTelegramIsToldWhereToCall(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 		}
 	}))
-	t.Cleanup(server.Close)
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.TelegramURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
 	with.Outside.PublicURL = "https://bahi.example.org"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 )
 
 // tokens is a network with expiring access tokens: access-<n> is valid until the nth end, and refresh-<n> returns the next one, once.
@@ -81,8 +81,7 @@ func TestAccessTokensAreRenewed(t *testing.T) {
 	networks := map[string]*tokens{"gmail": {}, "twitter": {}}
 	with := apptest.Settings(t, apptest.Database(t))
 	for kind, into := range map[string]*string{"gmail": &with.Outside.GmailURL, "twitter": &with.Outside.TwitterURL} {
-		server := httptest.NewServer(networks[kind])
-		t.Cleanup(server.Close)
+		server := worktest.Serve(t, networks[kind])
 		*into, with.Outside.FetchAllow = server.URL, append(with.Outside.FetchAllow, strings.TrimPrefix(server.URL, "http://"))
 	}
 	with.Outside.GmailTokens = with.Outside.GmailURL + "/token"

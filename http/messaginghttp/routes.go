@@ -4,6 +4,7 @@ package messaginghttp
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"bahi/commands"
@@ -27,7 +28,7 @@ type Routes struct {
 	Zone     *time.Location // time zone of reports by day
 
 	ChatTemplates *messagingcmd.Templates
-	Campaign      CampaignsConfig
+	Campaigning   *messagingcmd.Campaigns
 	Files         Files
 	Draw          func(ctx context.Context, upload io.Reader) (*message.Picture, error) // converts an upload to a picture to send
 	Live          *MessageBroadcaster
@@ -48,6 +49,24 @@ const (
 )
 
 var tags = []string{"Messaging"}
+
+// The operations of each kind, below its path.
+var (
+	botOp         = operations("/api/bots", "bots")
+	campaignOp    = operations("/api/campaigns", "campaigns")
+	channelOp     = operations("/api/channels", "channels")
+	contactOp     = operations("/api/contacts", "messaging_contacts", "messages")
+	contactListOp = operations("/api/contact-lists", "messaging_contacts")
+)
+
+// operations returns what makes the operations below a path, which read these projections.
+func operations(path string, reads ...string) func(id, method, below, summary string) api.Op {
+	return func(id, method, below, summary string) api.Op {
+		return api.Op{
+			ID: id, Method: method, Path: path + below, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: slices.Clone(reads),
+		}
+	}
+}
 
 // Register registers all operations of the area.
 func (r *Routes) Register() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
@@ -42,8 +43,7 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	require.Equal(t, []string{before.Text, "true"}, []string{late.Text, late.Header("Bahi-Stale")})
 	answer.Store(`{"data":[{"id":"1","name":"a","status":"PAUSED","components":[{"type":"BODY","text":"A"}]},{"id":"3","name":"c",` +
 		`"status":"APPROVED"}]}`)
-	var all []messagingview.Template
-	c.GET(templates).Status(200).JSON(&all)
+	all := apitest.Read[[]messagingview.Template](c.GET(templates).Status(200))
 	require.Equal(t, []string{"c"}, apptest.Each(all, func(k messagingview.Template) string { return k.Name }))
 
 	// The templates of a new channel are read when it is made.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/providers/partner"
 )
 
@@ -44,14 +44,13 @@ type hook struct {
 func aggregated(t *testing.T) app.Settings {
 	t.Helper()
 	var sent atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			_, _ = io.WriteString(w, `{"status":"success","templates":[]}`)
 			return
 		}
 		_, _ = fmt.Fprintf(w, `{"status":"submitted","messageId":"ee-%d"}`, sent.Add(1))
 	}))
-	t.Cleanup(server.Close)
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ReplyURL, with.Outside.ReplyKey, with.Outside.ReplySource = server.URL, "k", "917"
 	with.Outside.FetchAllow = []string{strings.TrimPrefix(server.URL, "http://")}

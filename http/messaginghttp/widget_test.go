@@ -14,8 +14,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/browsertest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/messagingview"
 )
 
@@ -52,7 +54,7 @@ func (l *line) cut() {
 // shopWith serves the page of a shop with the widget of a channel. Its policy allows the widget's server alone.
 func shopWith(t *testing.T, server, key string) *httptest.Server {
 	t.Helper()
-	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	shop := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; script-src %[1]s; connect-src %[1]s; img-src data:", server))
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprintf(w, `<!doctype html><html lang="en"><head><title>Kundan Jewellers</title><meta name="viewport" content="width=device-width,`+
@@ -60,7 +62,6 @@ func shopWith(t *testing.T, server, key string) *httptest.Server {
 			<body><main><h1>Kundan Jewellers</h1><p>Silver since 1962.</p></main><script src="%s/widget.js" data-channel="%s" `+
 			`async></script></body></html>`, server, key)
 	}))
-	t.Cleanup(shop.Close)
 	return shop
 }
 
@@ -85,8 +86,7 @@ func TestAVisitorOfAPageIsAnswered(t *testing.T) {
 	o := apptest.Share(t)
 	line := lineTo(t, o.URL)
 	owner := o.Person(o.Address("owner"))
-	var channel messagingview.Channel
-	owner.POST("/api/channels", `{"name":"Page","type":"web"}`).Status(201).JSON(&channel)
+	channel := apitest.Read[messagingview.Channel](owner.POST("/api/channels", `{"name":"Page","type":"web"}`).Status(201))
 	shop := shopWith(t, line.URL, *channel.Key)
 	owner.PATCH(fmt.Sprint("/api/channels/", channel.ID), fmt.Sprintf(`{"settings":{"allowedOrigins":[%q]}}`, shop.URL)).Status(200)
 	owner.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201) // newer, and does not reach the visitor

@@ -2,7 +2,6 @@ package opshttp_test
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"bahi/http/opshttp"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/migrations"
 	"bahi/readmodels/opsview"
 )
@@ -28,23 +28,18 @@ type registry struct {
 
 func startRegistry(t *testing.T) *registry {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, pgtest.Template(t, "migrated", migrations.Up))
 	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{"operator": {Operator: true}}}}})
 	r := &registry{t: t, pool: pool}
 	routes := &opshttp.Routes{
 		API: a, Views: &opsview.Jobs{DB: pool}, Queue: struct{ opshttp.Queue }{},
 		Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
 		Builds:   struct{ opshttp.Builds }{}, // the tests of real builds serve a whole system
-		Captured: map[string]opshttp.Captured{"mail": outboxFixture{}.Captured},
 	}
 	routes.Jobs()
 	routes.Projections()
 	routes.Parked()
-	routes.Outbox()
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, a)
 	r.url = server.URL
 	return r
 }
@@ -53,8 +48,7 @@ func (r *registry) operator() *apitest.Client { return apitest.New(r.t, r.url, "
 
 func (r *registry) sql(text string, args ...any) {
 	r.t.Helper()
-	_, err := r.pool.Exec(r.t.Context(), text, args...)
-	require.NoError(r.t, err)
+	pgtest.Exec(r.t, r.pool, text, args...)
 }
 
 // log appends events at positions 1 to n, a minute old.
@@ -87,8 +81,7 @@ func (r *registry) books() (p opsview.Projection) {
 func TestProjectionIsShown(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
-	var all []opsview.Projection
-	r.operator().GET("/ops/projections").Status(200).JSON(&all)
+	all := apitest.Read[[]opsview.Projection](r.operator().GET("/ops/projections").Status(200))
 	require.Equal(t, []opsview.Projection{
 		{Name: "books", Version: 2, State: "building"}, {Name: "users", Version: 1, State: "building"},
 	}, all)
@@ -190,8 +183,7 @@ func TestParkedFollowersAreListed(t *testing.T) {
 	r.generation("users", 1, 1, `status = 'live'`)
 	r.sql(`insert into reactor.checkpoint (name, store_id, position, error, error_position, error_at) values
 		('accounts', gen_random_uuid(), 4, 'no', 5, now()), ('well', gen_random_uuid(), 5, null, null, null)`)
-	var all []opsview.Parked
-	r.operator().GET("/ops/parked").Status(200).JSON(&all)
+	all := apitest.Read[[]opsview.Parked](r.operator().GET("/ops/parked").Status(200))
 	short := make([]string, len(all))
 	for i, p := range all {
 		short[i] = fmt.Sprint(p.Name, " ", p.Kind, " ", p.Version, " ", p.Generation, " ", p.Position, " ", p.Stream, " ", p.Type,
@@ -201,8 +193,7 @@ func TestParkedFollowersAreListed(t *testing.T) {
 		"books build 2 4 0   false", "books kept 2 2 4 bank-7 BankRowAdded true", "books projection 2 1 3 bank-7 BankRowAdded true",
 		"accounts reactor 0 0 5 bank-7 BankRowAdded true",
 	}, short)
-	var id uuid.UUID
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select id from log.event where position = 3`).Scan(&id))
+	id := pgtest.Value[uuid.UUID](t, r.pool, `select id from log.event where position = 3`)
 	require.Equal(t, id.String(), *all[2].EventID)
 	require.Equal(t, "bad", all[2].Error)
 	require.Equal(t, "1.4", all[2].Program)

@@ -48,8 +48,7 @@ func TestProjectionIsRebuiltOverHTTP(t *testing.T) {
 	before := apptest.Balances(clerk, apptest.Ledger(account))
 	none := toldUntil(t, o.Operator().Stream("/ops/projections/books/progress"), func(opsview.Build) bool { return true })
 	require.Equal(t, opshttp.End{State: "none", Generation: 1}, none)
-	var all []opsview.Projection
-	o.Operator().GET("/ops/projections").Status(200).JSON(&all)
+	all := apitest.Read[[]opsview.Projection](o.Operator().GET("/ops/projections").Status(200))
 	require.Len(t, all, len(app.AllProjections()))
 	was := o.Projection("books")
 	require.Equal(t, "live", was.State)

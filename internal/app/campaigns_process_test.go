@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/messagingview"
 )
 
@@ -72,8 +72,7 @@ func TestAnotherNodeContinuesACampaignOfAKilledOne(t *testing.T) {
 	t.Parallel()
 	const people, rate = 300, 30
 	sending := &twoSenders{sent: map[string]int{}, after: people / 3, caught: make(chan int, 1)}
-	network := httptest.NewServer(sending)
-	t.Cleanup(network.Close)
+	network := worktest.Serve(t, sending)
 	n := &nodes{t: t, database: apptest.Database(t)}
 	for i := range n.serving {
 		n.data[i] = t.TempDir()

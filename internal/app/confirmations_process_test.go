@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,12 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/ledgerview"
 	"bahi/readmodels/messagingview"
 )
@@ -97,11 +97,8 @@ func (a *asked) restart() {
 	a.t.Helper()
 	a.program.Kill()
 	apptest.EndLeases(a.t, a.database, time.Now())
-	db, err := pgx.Connect(a.t.Context(), a.database)
-	require.NoError(a.t, err)
-	defer db.Close(a.t.Context())
-	_, err = db.Exec(a.t.Context(), `update river.river_job set attempted_at = now() - interval '1 hour' where state = 'running'`)
-	require.NoError(a.t, err)
+	db := pgtest.Connect(a.t, a.database)
+	pgtest.Exec(a.t, db, `update river.river_job set attempted_at = now() - interval '1 hour' where state = 'running'`)
 	a.program = apptest.Serve(a.t, a.command())
 	a.program.Ready()
 }
@@ -215,8 +212,7 @@ func surviveConfirmation(t *testing.T, parties, kills, inDoubt int) {
 	for i := range kills {
 		sending.marks = append(sending.marks, (i+1)*parties/(kills+1))
 	}
-	network := httptest.NewServer(sending)
-	t.Cleanup(network.Close)
+	network := worktest.Serve(t, sending)
 	database, data := apptest.Database(t), t.TempDir()
 	a := &asked{t: t, network: sending, database: database, command: func() *apptest.Cmd {
 		return apptest.Program(t, data, "serve").With("DATABASE_URL="+database, "CHAT_BASE_URL="+network.URL,
@@ -306,9 +302,7 @@ func openParties(t *testing.T, program *apptest.Process, parties int) {
 // requireEachOnce waits until all messages are handled, and requires one answer for each party in the log.
 func requireEachOnce(t *testing.T, database string, parties int64) {
 	t.Helper()
-	db, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer db.Close(t.Context())
+	db := pgtest.Connect(t, database)
 	number := func(sql string) (n int64) {
 		require.NoError(t, db.QueryRow(t.Context(), sql).Scan(&n))
 		return n
@@ -326,9 +320,7 @@ func requireEachOnce(t *testing.T, database string, parties int64) {
 // other, so that a running node sends no further message. The parts of killed nodes remain in doubt.
 func requireAllSent(t *testing.T, database string, messages int) {
 	t.Helper()
-	db, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer db.Close(t.Context())
+	db := pgtest.Connect(t, database)
 	require.Eventually(t, func() (all bool) {
 		require.NoError(t, db.QueryRow(t.Context(), `
 			with last as (select stream from log.event where type = 'MessageQueued' order by position desc limit 1)

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
+	"bahi/internal/test/worktest"
 )
 
 // released has one line for each released version of each projection: name, version and hash. A change of the DDL or of the event types
@@ -18,8 +18,7 @@ const released = "../../projections/testdata/released.txt"
 
 func TestDDLChangesOnlyWithTheVersion(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(released)
-	require.NoError(t, err)
+	text := worktest.File(t, released)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	newest := map[string]int{}
 	for _, line := range lines {

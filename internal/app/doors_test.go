@@ -20,6 +20,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 )
 
 // openGateway serves a system's log in this process, and returns a function that connects with a key.
@@ -29,10 +30,7 @@ func openGateway(o *apptest.Server, write bool) func(key string) (journal.Server
 	require.NoError(o.T, err)
 	door, err := app.GatewaySettings{GatewayAddr: listener.Addr().String(), GatewayWrite: write}.Gateway(o.Sys, apptest.OperatorKey)
 	require.NoError(o.T, err)
-	ctx, stop := context.WithCancel(context.WithoutCancel(o.T.Context()))
-	served := make(chan error, 1)
-	go func() { served <- door.Serve(ctx, listener) }()
-	o.T.Cleanup(func() { stop(); require.NoError(o.T, <-served) })
+	worktest.Background(o.T, func(ctx context.Context) error { return door.Serve(ctx, listener) })
 	authority := filepath.Join(o.Sys.Settings.Data, "gateway", "ca.crt")
 	return func(key string) (journal.Server, error) {
 		at := "esdb://" + url.UserPassword("bahi", key).String() + "@" + listener.Addr().String() + "?tlsCAFile=" + url.QueryEscape(authority)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
@@ -43,11 +42,8 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 	// A rebuild leaves the previous tables, and both tables' values in the planner's statistics.
 	rebuild(t, data)
 	apptest.Cluster(t, data, func(url string) {
-		conn, err := pgx.Connect(t.Context(), url)
-		require.NoError(t, err)
-		defer conn.Close(t.Context())
-		_, err = conn.Exec(t.Context(), `analyze`)
-		require.NoError(t, err)
+		conn := pgtest.Connect(t, url)
+		pgtest.Exec(t, conn, `analyze`)
 		kept := strings.Join(append(l.Known.InFiles(data), l.Known.InDatabase(url)...), "\n")
 		for _, text := range append(apptest.Addresses[:], "Zéphyrine", "Quillfeather", "Brandywine", "9765401234", "the stored picture") {
 			require.Contains(t, kept, ": "+text+"\n", "the search finds kept values")
@@ -58,17 +54,13 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 
 	// A long transaction sees the old state of the tables.
 	apptest.Cluster(t, data, func(url string) {
-		reader, err := pgx.Connect(t.Context(), url)
-		require.NoError(t, err)
-		defer reader.Close(t.Context())
-		_, err = reader.Exec(t.Context(), `begin isolation level repeatable read; select count(*) from pg_class`)
-		require.NoError(t, err)
+		reader := pgtest.Connect(t, url)
+		pgtest.Exec(t, reader, `begin isolation level repeatable read; select count(*) from pg_class`)
 		l.Person.POST("/api/v1/users/me/delete-request", nil).Status(200)
 		p.Until(func(said, _ string) bool {
 			return strings.Contains(said, `msg="erasure waits for older transactions to end"`)
 		})
-		_, err = reader.Exec(t.Context(), `rollback`)
-		require.NoError(t, err)
+		pgtest.Exec(t, reader, `rollback`)
 		p.Until(func(said, _ string) bool {
 			return strings.Contains(said, `msg="user erased" user=`+l.Id) && strings.Contains(said, `msg="scrubbed Postgres of erased users"`)
 		})

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 // recovering is a bahi whose log loses its newest events while it serves.
@@ -30,14 +31,10 @@ func (r *recovering) command(args ...string) *apptest.Cmd {
 // loseTail deletes the events after a position and cuts all connections, like a failover to a lagging replica. The tables stay.
 func (r *recovering) loseTail(after string) {
 	r.t.Helper()
-	admin, err := pgx.Connect(r.t.Context(), r.database)
-	require.NoError(r.t, err)
-	defer admin.Close(r.t.Context())
-	_, err = admin.Exec(r.t.Context(), `delete from log.event where position > $1::text::bigint`, after)
-	require.NoError(r.t, err)
-	_, err = admin.Exec(r.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+	admin := pgtest.Connect(r.t, r.database)
+	pgtest.Exec(r.t, admin, `delete from log.event where position > $1::text::bigint`, after)
+	pgtest.Exec(r.t, admin, `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
 		and pid <> pg_backend_pid()`)
-	require.NoError(r.t, err)
 }
 
 // offer posts a row like a client that retries while the server is unavailable: until the row is accepted, or refused for the lost tail.
@@ -78,8 +75,7 @@ func (r *recovering) balance(account int64) (balance string, fresh bool) {
 		require.Equal(r.t, http.StatusServiceUnavailable, a.Response.StatusCode, a.Text)
 		return "", false
 	}
-	var b apptest.BankAccount
-	a.JSON(&b)
+	b := apitest.Read[apptest.BankAccount](a)
 	return b.Balance.String(), a.Header("Warning") == ""
 }
 
@@ -153,11 +149,8 @@ func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	r.p.Stop()
 	r.done("doctor", "books")
 	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
-	admin, err := pgx.Connect(t.Context(), r.database)
-	require.NoError(t, err)
-	defer admin.Close(t.Context())
-	var gaps int
-	require.NoError(t, admin.QueryRow(t.Context(), `select max(position) - count(*) from log.event`).Scan(&gaps))
+	admin := pgtest.Connect(t, r.database)
+	gaps := pgtest.Value[int](t, admin, `select max(position) - count(*) from log.event`)
 	require.Zero(t, gaps)
 }
 

@@ -12,8 +12,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/feedtest"
+	"bahi/internal/test/pgtest"
 	"bahi/readmodels/opsview"
 )
 
@@ -25,9 +27,7 @@ type logged struct {
 
 func loggedIn(t *testing.T, database string) []logged {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, database)
 	rows, _ := conn.Query(t.Context(), `select id::text, stream, type, data::text, position from log.event order by position`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[logged])
 	require.NoError(t, err)
@@ -66,8 +66,7 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 		10*time.Millisecond)
 	require.Contains(t, o.Done(t, "feed", "status"), "parked")
 
-	var parked []opsview.Parked
-	c.GET("/ops/parked").Status(200).JSON(&parked)
+	parked := apitest.Read[[]opsview.Parked](c.GET("/ops/parked").Status(200))
 	require.Len(t, parked, 1)
 	require.Equal(t, "feed reactor BankRowAdded", parked[0].Name+" "+parked[0].Kind+" "+parked[0].Type)
 	at := fmt.Sprint(parked[0].Position)

@@ -140,9 +140,8 @@ func storesTheGreatestDraft(t *testing.T, o *apptest.Server) {
 func storesTheGreatestChatMessage(t *testing.T, o *apptest.Server) {
 	t.Helper()
 	agent := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
-	var channel messagingview.Channel
-	agent.POST("/api/channels",
-		`{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`).Status(201).JSON(&channel)
+	channel := apitest.Read[messagingview.Channel](agent.POST("/api/channels",
+		`{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`).Status(201))
 	o.Operator().POST(fmt.Sprintf("/ops/channels/%d/confirm", channel.ID), "").Status(200)
 	heard, said := strings.Repeat("m", longText), strings.Repeat("🪙", 4096)
 	callGateway(t, o, "/api/webhooks/gateway/incoming_msg", "receive-gateway-chat", heard)

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/audittest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/reactors/feedreact"
 )
 
@@ -64,8 +65,7 @@ func TestEveryMetricIsInTheTableOfTheDocs(t *testing.T) {
 			registered = append(registered, name)
 		}
 	}
-	text, err := os.ReadFile("../../docs/monitoring.md")
-	require.NoError(t, err)
+	text := worktest.File(t, "../../docs/monitoring.md")
 	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(bahi_\\w+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		documented = append(documented, row[1])
@@ -84,12 +84,9 @@ func TestMetricsReportProjectionsUntilTheDatabaseIsAway(t *testing.T) {
 	sys.Log = slog.New(slog.NewTextHandler(&logs, nil))
 	metrics := prometheus.NewRegistry()
 	sys.Register(metrics)
-	conn, err := pgx.Connect(t.Context(), s.DatabaseURL)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, s.DatabaseURL)
 	sql := func(text string) {
-		_, err := conn.Exec(t.Context(), text)
-		require.NoError(t, err)
+		pgtest.Exec(t, conn, text)
 	}
 	sql(`insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
 		select n, n, now() - interval '1 minute', gen_random_uuid(), false, 'follower-users', 'EventSkipped', json_build_object('version',
@@ -135,9 +132,8 @@ func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
 	sys.Register(metrics)
 	write := func() {
 		t.Helper()
-		_, err := sys.Pool.Exec(t.Context(), `insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
+		pgtest.Exec(t, sys.Pool, `insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
 			select log.head() + 1, 0, now() - interval '1 minute', gen_random_uuid(), false, 'note-' || log.head(), 'Noted', '{}', '{}'`)
-		require.NoError(t, err)
 	}
 	const prefix = "bahi_audit_"
 

@@ -4,29 +4,23 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 // An ANALYZE by autovacuum holds a snapshot, and VACUUM FULL keeps the dead rows that it may see.
 func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 	t.Parallel()
 	c := pgtest.Cluster(t)
-	pool, err := pgxpool.New(t.Context(), c.URL())
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	holder, err := pgx.Connect(t.Context(), c.URL())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = holder.Close(context.WithoutCancel(t.Context())) })
+	pool := pgtest.Pool(t, c.URL())
+	holder := pgtest.Connect(t, c.URL())
 	const name = "Ashapriya Raosaheb"
 	for _, sql := range []string{
 		`alter system set autovacuum = on`, `alter system set autovacuum_naptime = '1s'`, `select pg_reload_conf()`,
@@ -38,18 +32,14 @@ func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 		`select pg_advisory_lock(42)`,
 		`insert into slow select generate_series(1, 100)`, `select pg_stat_force_next_flush()`,
 	} {
-		_, err := holder.Exec(t.Context(), sql)
-		require.NoError(t, err, sql)
+		pgtest.Exec(t, holder, sql)
 	}
 	require.Eventually(t, func() bool {
-		var analyzes bool
-		require.NoError(t, pool.QueryRow(t.Context(), `
+		return pgtest.Value[bool](t, pool, `
 			select exists (select from pg_stat_activity where backend_type = 'autovacuum worker' and wait_event = 'advisory'
-				and backend_xmin is not null)`).Scan(&analyzes))
-		return analyzes
+				and backend_xmin is not null)`)
 	}, 2*time.Minute, 20*time.Millisecond)
-	_, err = pool.Exec(t.Context(), `delete from account.person`)
-	require.NoError(t, err)
+	pgtest.Exec(t, pool, `delete from account.person`)
 
 	said := make(chan struct{}, 1)
 	done := make(chan error, 1)
@@ -65,16 +55,14 @@ func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 		require.NoError(t, err)
 		t.Error("Scrub did not wait for the ANALYZE")
 	}
-	_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(42)`)
-	require.NoError(t, err)
+	pgtest.Exec(t, holder, `select pg_advisory_unlock(42)`)
 	if !t.Failed() {
 		require.NoError(t, <-done)
 	}
 	var folder, file string
 	require.NoError(t, pool.QueryRow(t.Context(),
 		`select current_setting('data_directory'), pg_relation_filepath('account.person')`).Scan(&folder, &file))
-	bytesOf, err := os.ReadFile(filepath.Join(folder, file))
-	require.NoError(t, err)
+	bytesOf := worktest.File(t, filepath.Join(folder, file))
 	require.False(t, bytes.Contains(bytesOf, []byte(name)))
 }
 

@@ -17,15 +17,14 @@ import (
 	"bahi/internal/pgcluster"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 )
 
 // files returns the file of each table in these schemas; a rewrite changes it.
 func files(t *testing.T, database, schemas string) map[string]int64 {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, database)
 	rows, _ := conn.Query(t.Context(), `
 		select n.nspname || '.' || c.relname, pg_relation_filenode(c.oid)::bigint from pg_class c join pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and n.nspname ~ $1`, schemas)
@@ -34,7 +33,7 @@ func files(t *testing.T, database, schemas string) map[string]int64 {
 		table string
 		file  int64
 	)
-	_, err = pgx.ForEachRow(rows, []any{&table, &file}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&table, &file}, func() error {
 		found[table] = file
 		return nil
 	})
@@ -83,19 +82,13 @@ func TestScrubRewritesEveryTableWithPersonalValues(t *testing.T) {
 func another(t *testing.T) *pgcluster.Cluster {
 	t.Helper()
 	c := pgtest.Cluster(t)
-	conn, err := pgx.Connect(t.Context(), c.URL())
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	_, err = conn.Exec(t.Context(), `create role modest login`)
-	require.NoError(t, err)
+	conn := pgtest.Connect(t, c.URL())
+	pgtest.Exec(t, conn, `create role modest login`)
 	// Its private cluster authenticates by the operating system's user, and only the superuser.
-	var file string
-	require.NoError(t, conn.QueryRow(t.Context(), `show ident_file`).Scan(&file))
-	known, err := os.ReadFile(file)
-	require.NoError(t, err)
+	file := pgtest.Value[string](t, conn, `show ident_file`)
+	known := worktest.File(t, file)
 	require.NoError(t, os.WriteFile(file, append(known, "bahi /.* modest\n"...), 0o600))
-	_, err = conn.Exec(t.Context(), `select pg_reload_conf()`)
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, `select pg_reload_conf()`)
 	return c
 }
 

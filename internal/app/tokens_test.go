@@ -3,7 +3,6 @@ package app_test
 import (
 	"bytes"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/migrations"
 )
 
@@ -27,8 +27,7 @@ func TestTokensOfWebhooksArePrintedOnce(t *testing.T) {
 		require.NoError(t, err)
 		defer sys.Close()
 		sys.SayTokens()
-		token, err = os.ReadFile(filepath.Join(with.Data, "keys", "social.token"))
-		require.NoError(t, err)
+		token = worktest.File(t, filepath.Join(with.Data, "keys", "social.token"))
 		return out.String(), bytes.TrimSpace(token)
 	}
 	first, made := start()

@@ -51,7 +51,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates,
 		Files: s.Blobs, Live: s.live,
 		Draw: s.drawPicture, Visitors: s.visitors,
-		Campaign: messaginghttp.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: s.Zone,
+		Campaigning: s.Campaigns.Campaigns, Flows: s.bots.flows, Engine: s.bots.engine, Zone: s.Zone,
 		Now: time.Now,
 	}).Register()
 	(&audithttp.Routes{

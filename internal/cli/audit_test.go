@@ -1,8 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
-	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +11,6 @@ import (
 
 	"bahi/eventstore/tlog"
 	"bahi/internal/test/apptest"
-	"bahi/internal/test/pgtest"
 )
 
 func TestShellExportsCheckpointsKeysAndProofs(t *testing.T) {
@@ -78,37 +75,4 @@ func TestShellExportsCheckpointsKeysAndProofs(t *testing.T) {
 		apptest.Open(clerk, "Axis")
 		return len(by) == 1 && strings.Contains(next, by[0].ID)
 	}, time.Minute, 10*time.Millisecond)
-}
-
-func TestOperatorsOwnKeySignsAndRotates(t *testing.T) {
-	t.Parallel()
-	one := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
-	two := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32))
-	with := apptest.Settings(t, pgtest.DB(t)) // a database without a key
-	with.AuditKey = one
-	o := apptest.StartAs(t, with)
-	apptest.Open(o.Clerk(apptest.Home), "HDFC")
-	o.Signed()
-	o.Stop()
-	with.AuditKey = ""
-	_, err := with.Open(t.Context(), true)
-	require.ErrorContains(t, err, "give it in BAHI_AUDIT_KEY")
-	with.AuditKey = two
-	_, err = with.Open(t.Context(), true)
-	require.Error(t, err)
-	with.AuditKey = "short"
-	_, err = with.Open(t.Context(), true)
-	require.ErrorContains(t, err, "BAHI_AUDIT_KEY: expected base64 of 32 bytes")
-
-	cmd := apptest.Command(t, t.TempDir(), "audit", "rotate-key", "--reason", "another safe", "--new-key", two)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+with.DatabaseURL, "BAHI_AUDIT_KEY="+one)
-	_, wrong, status := apptest.Execute(t, cmd)
-	require.Equal(t, 0, status, wrong)
-	require.Contains(t, wrong, "Set BAHI_AUDIT_KEY to this key")
-	with.AuditKey = two
-	o = apptest.StartAs(t, with)
-	newest := o.Signed()
-	_, by, err := o.PublicKeys().Open([]byte(newest.Note))
-	require.NoError(t, err)
-	require.Len(t, by, 2, "the checkpoint of the rotation")
 }

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/cli/backup"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 // drilled returns the command of a drill, and its folder for temporary files.
@@ -121,8 +121,7 @@ func changedIsNotRestored(t *testing.T, _ *apptest.Server, whole string) {
 		"the backup is broken: database.dump is missing": change(backup.DatabaseDump, os.Remove),
 		"the backup is broken: migrations.dump has ":     change(backup.MigrationDump, func(path string) error { return os.Truncate(path, 100) }),
 		"the backup is broken: database.dump has ": change(backup.DatabaseDump, func(path string) error {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := worktest.File(t, path)
 			text[len(text)/2] ^= 1
 			return os.WriteFile(path, text, 0o600)
 		}),
@@ -144,10 +143,8 @@ func changedIsNotRestored(t *testing.T, _ *apptest.Server, whole string) {
 func TestABackupThatIsInterruptedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	database, folder := apptest.Database(t), t.TempDir()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	_, err = conn.Exec(t.Context(), `begin; lock table vault.key in access exclusive mode`) // pg_dump waits for it
+	conn := pgtest.Connect(t, database)
+	_, err := conn.Exec(t.Context(), `begin; lock table vault.key in access exclusive mode`) // pg_dump waits for it
 	require.NoError(t, err)
 	cmd := apptest.Command(t, t.TempDir(), "backup", filepath.Join(folder, "backup")).With("DATABASE_URL=" + database)
 	p := apptest.Launch(t, cmd)

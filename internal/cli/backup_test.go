@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/access/user"
@@ -21,6 +20,7 @@ import (
 	"bahi/internal/cli/backup"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 func TestBackupUnderLoadIsOneSnapshot(t *testing.T) {
@@ -93,9 +93,7 @@ func TestBackupUnderLoadIsOneSnapshot(t *testing.T) {
 // tables returns the names of the tables outside projections, and what bots know.
 func tables(t *testing.T, database string) (names []string, known string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
+	conn := pgtest.Connect(t, database)
 	require.NoError(t, conn.QueryRow(t.Context(), `
 		select array_agg(schemaname || '.' || tablename order by schemaname, tablename), (select text from knowledge.chunk) from pg_tables
 		where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '_g[0-9]+$'`).Scan(&names, &known))
@@ -151,8 +149,7 @@ func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	p.Until(func(said, _ string) bool { return strings.Contains(said, `msg="user erased"`) })
 	_, wrong, status = keyed("vault", "erasures", "export", list)
 	require.Equal(t, 0, status, wrong)
-	text, err := os.ReadFile(list)
-	require.NoError(t, err)
+	text := worktest.File(t, list)
 	require.Contains(t, string(text), user.Kind.Category()+"-"+l.Id)
 	require.Empty(t, l.Known.In("the list", text), "the list names nobody")
 	p.Stop()

@@ -20,6 +20,7 @@ import (
 	"bahi/internal/cli/bookscli"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 // corrected is an account with rows of three financial years and each kind of correction.
@@ -162,9 +163,8 @@ func exported(t *testing.T, o *apptest.Server, sql string, k corrected) string {
 	defer tx.Rollback(t.Context())
 	var names []string
 	for _, name := range []string{"books", "orders", "periods"} {
-		var schema string
-		require.NoError(t, tx.QueryRow(t.Context(), `select format('%s_g%s.', name, generation) from projection.generation
-			where status = 'live' and name = $1`, name).Scan(&schema))
+		schema := pgtest.Value[string](t, tx, `select format('%s_g%s.', name, generation) from projection.generation
+			where status = 'live' and name = $1`, name)
 		names = append(names, name+".", schema)
 	}
 	args := pgx.NamedArgs{"account": k.account, "gone": k.gone, "dealer": k.dealer}

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"path/filepath"
 	"testing"
@@ -96,13 +97,19 @@ func TestArchiveWithForeignCheckpointsIsNotImported(t *testing.T) {
 	apptest.Denied(t, copied, "the archive is broken: checkpoints.txt: it has a checkpoint of 10 events, but only 9 events",
 		"events", "import", exchanged(t, l.Forged(func(e []event.Stored) []event.Stored { return e[:9] }), l.Key.Public(), l.Checkpoint(t, 10)))
 
-	// The operator's own key signs on.
-	cmd := apptest.Command(t, t.TempDir(), "events", "import", l.Archive(t, l.Checkpoint(t, 5), l.Checkpoint(t, 10)))
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+copied, "BAHI_AUDIT_KEY="+base64.StdEncoding.EncodeToString(l.Seed))
-	out, wrong, status := apptest.Execute(t, cmd)
+	// The operator's own key signs on, and another one takes its place.
+	bahi := func(args ...string) (stdout, stderr string, status int) {
+		return apptest.Execute(t, apptest.Command(t, t.TempDir(), args...).With("DATABASE_URL="+copied,
+			"BAHI_AUDIT_KEY="+base64.StdEncoding.EncodeToString(l.Seed)))
+	}
+	out, wrong, status := bahi("events", "import", l.Archive(t, l.Checkpoint(t, 5), l.Checkpoint(t, 10)))
 	require.Equal(t, 0, status, wrong)
 	require.Contains(t, out, "Checkpoints that hold, and are kept: 2.")
 	apptest.Denied(t, copied, "give it in BAHI_AUDIT_KEY", "audit", "export", filepath.Join(t.TempDir(), "export"))
+	next := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32))
+	_, wrong, status = bahi("audit", "rotate-key", "--reason", "another safe", "--new-key", next)
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, wrong, "Set BAHI_AUDIT_KEY to this key")
 }
 
 // exchanged returns an archive with a forged key and checkpoints.

@@ -15,9 +15,11 @@ import (
 
 	"bahi/eventstore/archive"
 	"bahi/internal/cli/events"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/audittest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 // segments returns the files with an archive's events.
@@ -27,8 +29,7 @@ func segments(t *testing.T, dir string) map[string]string {
 	entries, err := os.ReadDir(filepath.Join(dir, "segments"))
 	require.NoError(t, err)
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, "segments", e.Name()))
-		require.NoError(t, err)
+		text := worktest.File(t, filepath.Join(dir, "segments", e.Name()))
 		files[e.Name()] = string(text)
 	}
 	require.NotEmpty(t, files)
@@ -86,8 +87,7 @@ func TestImportedLogServesTheSameAnswers(t *testing.T) {
 	next := clerk.POST(apptest.Ledger(till), apptest.Deposit("2025-03-03", "1")).Status(201)
 	require.Equal(t, strconv.FormatInt(o.Head(), 10), next.Header("Bahi-Position"))
 	require.Greater(t, o.Head(), head)
-	var newest apptest.BankRow
-	next.JSON(&newest)
+	newest := apitest.Read[apptest.BankRow](next)
 	require.Greater(t, newest.ID, row.ID, "no number is given twice")
 	require.Equal(t, "03-02 7, 03-03 8", apptest.Balances(clerk, apptest.Ledger(till)))
 	apptest.Denied(t, copied, "bahi: another Bahi has", "events", "import", dir)
@@ -135,8 +135,7 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken")
 	require.NoError(t, os.CopyFS(broken, os.DirFS(dir)))
 	segment := filepath.Join(broken, "segments", "00000001.ndjson.zst")
-	text, err := os.ReadFile(segment)
-	require.NoError(t, err)
+	text := worktest.File(t, segment)
 	text[len(text)/2] ^= 1
 	require.NoError(t, os.WriteFile(segment, text, 0o600))
 	apptest.Denied(t, url, "the archive is broken: segments/00000001.ndjson.zst", "events", "import", broken)

@@ -22,6 +22,7 @@ import (
 	"bahi/internal/cli"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 )
 
 // terminal opens a terminal. It returns the file for a program's output, and a function that returns the screen.
@@ -98,8 +99,7 @@ func TestTheImportOfACatalogShowsABar(t *testing.T) {
 		holds := make(chan error, 1)
 		go func() { holds <- hold(next) }()
 		until(`pid = $1`, next)
-		_, err := before.Exec(t.Context(), `select pg_advisory_unlock(8241001)`)
-		require.NoError(t, err)
+		pgtest.Exec(t, before, `select pg_advisory_unlock(8241001)`)
 		require.NoError(t, <-holds)
 		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from log.event where type = 'ProductsImported'`).Scan(&batches))
 	}

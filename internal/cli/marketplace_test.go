@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/marketplaceview"
 )
 
@@ -55,8 +56,7 @@ func TestACatalogIsImportedFromTheShell(t *testing.T) {
 	require.Equal(t, "2 products created, 1 rows failed\n", out, wrong)
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, "bahi: rows failed: see "+file+".errors.csv")
-	report, err := os.ReadFile(file + ".errors.csv")
-	require.NoError(t, err)
+	report := worktest.File(t, file+".errors.csv")
 	require.Equal(t, "\ufeffrow,error\n3,\"price: expected an amount, as in 1,250.50 (\"\"x\"\")\",'=Bad,x\n", string(report))
 	total("2")
 	out, _, _ = run()

@@ -19,6 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections/ledgerproj"
 )
 
@@ -118,8 +120,7 @@ func overlaid(t *testing.T, edited map[string][]string) string {
 	for file, edits := range edited {
 		path, err := filepath.Abs(file)
 		require.NoError(t, err)
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := worktest.File(t, path)
 		for i := 0; i < len(edits); i += 2 {
 			require.Equal(t, 1, strings.Count(string(text), edits[i]), "%s has %q once", file, edits[i])
 			text = []byte(strings.Replace(string(text), edits[i], edits[i+1], 1))
@@ -150,9 +151,7 @@ const longLog = 3000
 
 func newBusy(t *testing.T, database, url string, seed uint64) *busy {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
+	conn := pgtest.Connect(t, database)
 	l := &busy{t: t, conn: conn, database: database, load: apptest.NewLoad(t, url, seed), looking: apptest.NewWitnesses(t, 3, url)}
 	// More clients keep two processors so busy that tables lag seconds behind the log: Postgres does not sync here.
 	l.load.Clients = l.load.Clients[:4]
@@ -263,7 +262,6 @@ func (l *busy) killed(random *rand.Rand, g generation, kill func()) generation {
 // slowly returns a throttle with which filling takes a second or two.
 func (l *busy) slowly(random *rand.Rand) int {
 	l.t.Helper()
-	var head int
-	require.NoError(l.t, l.conn.QueryRow(l.t.Context(), `select max(position) from log.event`).Scan(&head))
+	head := pgtest.Value[int](l.t, l.conn, `select max(position) from log.event`)
 	return head/2 + random.IntN(head/2)
 }

@@ -6,16 +6,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	database := apptest.Database(t)
+	conn := pgtest.Connect(t, database)
+	pgtest.Exec(t, conn, `
+		insert into account.mailed_token (subject_id, kind, number, token_sha256, issued_at, expires_at)
+		select gen_random_uuid(), 'verify', 1, sha256(at::bytea), now(), at::timestamptz from unnest(array['2025-01-01', '2999-01-01']) at`)
+	o := apptest.StartOn(t, database)
+	require.Eventually(t, func() bool { // the start sweeps expired rows
+		left := pgtest.Value[int](t, conn, `select count(*) from account.mailed_token`)
+		return left == 1
+	}, time.Minute, 20*time.Millisecond)
 	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
 	require.Eventually(t, func() bool { return len(o.Jobs("kind=send_verification")) == 1 }, time.Minute, 5*time.Millisecond)
 	out := o.Done(t, "reactors", "list")
@@ -36,22 +45,4 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 		"feed retry": "bahi: The projection is not parked"} {
 		o.Denied(t, why, strings.Fields(args)...)
 	}
-}
-
-func TestServerSweepsExpiredRows(t *testing.T) {
-	t.Parallel()
-	database := apptest.Database(t)
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	_, err = conn.Exec(t.Context(), `
-		insert into account.mailed_token (subject_id, kind, number, token_sha256, issued_at, expires_at)
-		select gen_random_uuid(), 'verify', 1, sha256(at::bytea), now(), at::timestamptz from unnest(array['2025-01-01', '2999-01-01']) at`)
-	require.NoError(t, err)
-	apptest.StartOn(t, database)
-	require.Eventually(t, func() bool {
-		var left int
-		require.NoError(t, conn.QueryRow(t.Context(), `select count(*) from account.mailed_token`).Scan(&left))
-		return left == 1
-	}, time.Minute, 20*time.Millisecond)
 }

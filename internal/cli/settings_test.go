@@ -18,6 +18,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 )
 
 var update = flag.Bool("update", false, "write docs/settings.md")
@@ -71,8 +72,7 @@ func TestTheSettingsPageIsTheProgramsSettings(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(page.String()), 0o600))
 	}
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := worktest.File(t, path)
 	require.Equal(t, page.String(), string(text), "run this test with -update")
 }
 

@@ -9,11 +9,12 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bahi/internal/test/worktest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -102,14 +103,13 @@ func TestDownloadedBuildIsUnpackedAndNeverStarted(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
 	sum := sha256.Sum256(jar.Bytes())
-	repository := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	repository := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := jar.Bytes()
 		if strings.HasSuffix(r.URL.Path, ".sha256") {
 			body = []byte(hex.EncodeToString(sum[:]))
 		}
 		_, _ = w.Write(body)
 	}))
-	t.Cleanup(repository.Close)
 
 	cache := t.TempDir()
 	p, err := download(t.Context(), cache, 0, repository.URL)

@@ -3,7 +3,6 @@ package readme
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,20 +12,20 @@ import (
 
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/llmtest"
+	"bahi/internal/test/worktest"
 )
 
 func TestTheSessionWithAModelCallsAnEndpoint(t *testing.T) {
 	t.Parallel()
 	model := llmtest.New(t, llmtest.Calls(llmtest.Call{ID: "1", Name: "wh_1_stock", Arguments: `{"item":"payal"}`}),
 		llmtest.Says("We have 7 payal."))
-	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	endpoint := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method+" "+r.URL.String() != "GET /stock/payal?unit=pieces" || r.Header.Get("X-Key") != "hunter2" {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		_, _ = io.WriteString(w, `{"item": "payal", "stock": 7}`)
 	}))
-	t.Cleanup(endpoint.Close)
 	address := strings.TrimPrefix(endpoint.URL, "http://")
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ModelURL, with.Outside.ModelName, with.Outside.FetchAllow = model.URL, "m", []string{address}
@@ -36,8 +35,7 @@ func TestTheSessionWithAModelCallsAnEndpoint(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(with.Data, "keys"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(with.Data, "keys", "admin.key"), []byte(apptest.OperatorKey), 0o600))
 
-	text, err := os.ReadFile("../../docs/bots-webhooks.md")
-	require.NoError(t, err)
+	text := worktest.File(t, "../../docs/bots-webhooks.md")
 	sh := openShell(t, checkout)
 	for _, s := range steps(string(text)) {
 		got := sh.run(strings.NewReplacer("localhost:8080", strings.TrimPrefix(o.URL, "http://"), "localhost:9000", address).Replace(s.command))

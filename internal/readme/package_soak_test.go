@@ -20,6 +20,7 @@ import (
 
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 // made runs `make package` in a copy of the source, and returns the folder dist.
@@ -50,8 +51,7 @@ func TestPackageIsTheSameInAnyFolder(t *testing.T) {
 	sums := [2]string{}
 	for i, dist := range []string{made(t), made(t, "GOCACHE="+t.TempDir())} {
 		ran(t, dist, nil, "sha256sum", "--check", "SHA256SUMS")
-		text, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
-		require.NoError(t, err)
+		text := worktest.File(t, filepath.Join(dist, "SHA256SUMS"))
 		sums[i] = string(text)
 	}
 	require.Equal(t, sums[0], sums[1])
@@ -83,8 +83,7 @@ func TestDebianPackageIsInstalledAndRemoved(t *testing.T) {
 	dpkg("--install", debs[0])
 	require.Equal(t, "v1.2.3\n", strings.TrimPrefix(ran(t, root, nil, in("usr/bin/bahi"), "version"), "bahi "))
 	require.Contains(t, ran(t, root, nil, in("usr/bin/bahi-verify"), "--help"), "archive")
-	users, err := os.ReadFile(in("etc/passwd"))
-	require.NoError(t, err)
+	users := worktest.File(t, in("etc/passwd"))
 	require.Regexp(t, `(?m)^bahi:.*:/var/lib/bahi:/usr/sbin/nologin$`, string(users))
 	if _, err := exec.LookPath("systemd-analyze"); err == nil {
 		// 2.0 of 10: "OK" ends at 4.9
@@ -93,8 +92,7 @@ func TestDebianPackageIsInstalledAndRemoved(t *testing.T) {
 	require.NoError(t, os.WriteFile(in("etc/bahi/bahi.env"), []byte("BAHI_ADDR=127.0.0.1:9090\n"), 0o600))
 	require.NoError(t, os.MkdirAll(in("var/lib/bahi/keys"), 0o750))
 	dpkg("--install", debs[0]) // an upgrade
-	settings, err := os.ReadFile(in("etc/bahi/bahi.env"))
-	require.NoError(t, err)
+	settings := worktest.File(t, in("etc/bahi/bahi.env"))
 	require.Equal(t, "BAHI_ADDR=127.0.0.1:9090\n", string(settings), "an upgrade keeps settings")
 
 	dpkg("--remove", "bahi")

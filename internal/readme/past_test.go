@@ -2,12 +2,12 @@ package readme
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apitest"
+	"bahi/internal/test/worktest"
 )
 
 // past is what a program returned, by path.
@@ -28,7 +28,6 @@ const (
 
 func readJSON(t *testing.T, path string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := worktest.File(t, path)
 	require.NoError(t, json.Unmarshal(text, into))
 }

@@ -20,6 +20,7 @@ import (
 
 	"bahi/internal/test/pgtest"
 	"bahi/internal/test/python"
+	"bahi/internal/test/worktest"
 )
 
 // step is a command of a console block with the output that the README shows.
@@ -52,8 +53,7 @@ func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	// one shell: each page continues where the previous one ends
 	for _, page := range []string{"README.md", "docs/auditor.md", "docs/books.md", "docs/accounts.md", "docs/workshop.md",
 		"docs/marketplace.md", "docs/messaging.md", "docs/campaigns.md", "docs/bots.md"} {
-		text, err := os.ReadFile("../../" + page)
-		require.NoError(t, err)
+		text := worktest.File(t, "../../"+page)
 		of := steps(string(text))
 		require.NotEmpty(t, of, page)
 		all = append(all, of...)

@@ -3,11 +3,12 @@
 package readme
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bahi/internal/test/worktest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,8 +31,7 @@ func TestTypeScriptClientRunsTheSession(t *testing.T) {
 
 	var shown strings.Builder
 	for _, name := range []string{"README.md", "docs/books.md"} {
-		page, err := os.ReadFile("../../" + name)
-		require.NoError(t, err)
+		page := worktest.File(t, "../../"+name)
 		for _, s := range steps(string(page)) {
 			if strings.HasPrefix(s.command, "api ") {
 				shown.WriteString(s.shown)
@@ -41,7 +41,6 @@ func TestTypeScriptClientRunsTheSession(t *testing.T) {
 	checkout := t.TempDir()
 	build(t, checkout)
 	address, data := serve(t, filepath.Join(checkout, "bin", "bahi"))
-	key, err := os.ReadFile(filepath.Join(data, "keys", "admin.key"))
-	require.NoError(t, err)
+	key := worktest.File(t, filepath.Join(data, "keys", "admin.key"))
 	require.Equal(t, shown.String(), run("node", "session.js", "http://"+address, strings.TrimSpace(string(key))))
 }

@@ -22,6 +22,7 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 var update = flag.Bool("update", false, "let the old program write its log and answers into testdata")
@@ -75,8 +76,7 @@ var (
 // recipe returns the page's commands: first those with a Postgres of one's own, then those with a data folder.
 func recipe(t *testing.T) (own, alone []step) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/upgrade.md")
-	require.NoError(t, err)
+	page := worktest.File(t, "../../docs/upgrade.md")
 	before, after, found := strings.Cut(string(page), "\n## With a data folder\n")
 	require.True(t, found)
 	return steps(before), steps(after)

@@ -19,6 +19,7 @@ import (
 	"bahi/eventstore/tlog"
 	"bahi/eventstore/vault"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 	"bahi/projections"
 	"bahi/projections/auditproj"
 	"bahi/readmodels"
@@ -51,8 +52,7 @@ func (r *fixture) grown() {
 
 func (r *fixture) exec(sql string) {
 	r.t.Helper()
-	_, err := r.pool.Exec(r.t.Context(), sql)
-	require.NoError(r.t, err)
+	pgtest.Exec(r.t, r.pool, sql)
 }
 
 // tell appends an event about the proofs.
@@ -240,8 +240,7 @@ func TestGivenKeyIsNotInTheVaultAndMustBeTheOneInUse(t *testing.T) {
 	private, err := auditproj.Private(tlog.Origin(r.store.ID()), seed)
 	require.NoError(t, err)
 	require.Contains(t, private.Public(), by[0].ID)
-	var named int
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from vault.named where name like 'checkpoint%'`).Scan(&named))
+	named := pgtest.Value[int](t, r.pool, `select count(*) from vault.named where name like 'checkpoint%'`)
 	require.Zero(t, named)
 
 	without, other := r.node(), r.node()
@@ -394,9 +393,8 @@ func TestRestoreIsAcceptedOnceAndRemainsVisible(t *testing.T) {
 	require.EqualValues(t, 9, c.Size)
 	_, c, _ = r.grew(restarted, 1)
 	require.EqualValues(t, 10, c.Size, "a size may have an abandoned checkpoint and a valid one")
-	var list string
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select string_agg(size || coalesce('!' || abandoned, ''), ' ' order by number)
-		from audit.checkpoint`).Scan(&list))
+	list := pgtest.Value[string](t, r.pool, `select string_agg(size || coalesce('!' || abandoned, ''), ' ' order by number)
+		from audit.checkpoint`)
 	require.Equal(t, "5 7 10!9 9 10", list)
 }
 

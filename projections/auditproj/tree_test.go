@@ -17,6 +17,8 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/tlog"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/projections/auditproj"
 )
@@ -113,15 +115,12 @@ func TestSparsePositionsOfLeavesAreStored(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
 	r.add(5)
-	_, err := r.pool.Exec(t.Context(), `delete from log.event where position = 3`)
-	require.NoError(t, err)
+	pgtest.Exec(t, r.pool, `delete from log.event where position = 3`)
 	differences, err := r.build().Fold(t.Context(), 2, 1)
 	require.NoError(t, err)
 	require.Empty(t, differences)
 	require.NoError(t, r.build().Run(t.Context()))
-	var list string
-	require.NoError(t, r.pool.QueryRow(t.Context(),
-		`select string_agg(index || '=' || position, ' ' order by index) from audit_g1.leaf`).Scan(&list))
+	list := pgtest.Value[string](t, r.pool, `select string_agg(index || '=' || position, ' ' order by index) from audit_g1.leaf`)
 	require.Equal(t, "2=4 3=5", list)
 }
 
@@ -130,16 +129,10 @@ func TestWrongTilesAreNoticed(t *testing.T) {
 	r := newFixture(t)
 	r.add(5)
 	require.NoError(t, r.build().Run(t.Context()))
-	_, err := r.pool.Exec(t.Context(), `update audit_g1.tile set hashes = substr(hashes, 1, 64)`)
-	require.NoError(t, err)
+	pgtest.Exec(t, r.pool, `update audit_g1.tile set hashes = substr(hashes, 1, 64)`)
 	r.add(1)
-	ctx, stop := context.WithCancel(t.Context())
-	runner, done := projections.NewRunner(r.store, r.pool, slog.New(slog.DiscardHandler)), make(chan error, 1)
-	go func() { done <- runner.Run(ctx, auditproj.Tree) }()
-	defer func() {
-		stop()
-		require.NoError(t, <-done)
-	}()
+	runner := projections.NewRunner(r.store, r.pool, slog.New(slog.DiscardHandler))
+	worktest.Background(t, func(ctx context.Context) error { return runner.Run(ctx, auditproj.Tree) })
 	for {
 		moved := runner.Advanced()
 		if s := runner.Statuses()["audit"]; s.Error != "" {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"bahi/eventstore/tlog"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections/auditproj"
 )
 
@@ -41,8 +42,7 @@ func startWitness(t *testing.T, log tlog.Keys) (*witness, string) {
 	require.NoError(t, err)
 	w.public, err = cosignature.VKeyToCosignatureV1(public)
 	require.NoError(t, err)
-	server := httptest.NewServer(w)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, w)
 	return w, server.URL
 }
 
@@ -115,8 +115,7 @@ func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 	for _, n := range []int{3, 500, 1} {
 		signed, _, _ := r.grew(s, n)
 		s.Publish(t.Context(), &signed)
-		var kept string
-		require.NoError(t, r.pool.QueryRow(t.Context(), `select note from audit.checkpoint where number = $1`, signed.Number).Scan(&kept))
+		kept := pgtest.Value[string](t, r.pool, `select note from audit.checkpoint where number = $1`, signed.Number)
 		both, err := tlog.ParseKeys(w.public + "\n" + publicOf(t, r))
 		require.NoError(t, err)
 		_, by, err := both.Open([]byte(kept))
@@ -155,8 +154,7 @@ func TestInvalidSignatureOfAWitnessIsNotKept(t *testing.T) {
 	require.EqualValues(t, 1, w.size)
 }
 
-func publicOf(t *testing.T, r *fixture) (public string) {
+func publicOf(t *testing.T, r *fixture) string {
 	t.Helper()
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select verifier from audit.key`).Scan(&public))
-	return public
+	return pgtest.Value[string](t, r.pool, `select verifier from audit.key`)
 }

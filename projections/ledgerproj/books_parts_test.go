@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -22,6 +21,7 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/internal/draws"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 	"bahi/projections"
 	"bahi/projections/ledgerproj"
 )
@@ -111,10 +111,7 @@ func openBooks(t *testing.T) *books {
 // places returns the positions of the parts of a build.
 func (b *books) places(t *testing.T) []int64 {
 	t.Helper()
-	rows, _ := b.pool.Query(t.Context(), `select position from projection.partition order by ordinal`)
-	found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	require.NoError(t, err)
-	return found
+	return pgtest.Values[int64](t, b.pool, `select position from projection.partition order by ordinal`)
 }
 
 // leave begins a build in parts and stops it while one part lags behind the others.
@@ -132,8 +129,7 @@ func (b *books) leave(t *testing.T, parts, late int) {
 	hold, err := b.pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer hold.Rollback(context.WithoutCancel(t.Context()))
-	_, err = hold.Exec(t.Context(), `select from projection.partition where ordinal = $1 for update`, late)
-	require.NoError(t, err)
+	pgtest.Exec(t, hold, `select from projection.partition where ordinal = $1 for update`, late)
 	reaches("the others are ahead", func(places []int64) bool { return places[(late+1)%parts] > places[late] })
 	end()
 	require.ErrorIs(t, <-left, context.Canceled)
@@ -148,9 +144,7 @@ func (b *books) tend(t *testing.T) {
 		done <- projections.NewRunner(b.store, b.pool, slog.New(slog.DiscardHandler)).MaintainGenerations(ctx, ledgerproj.Books)
 	}()
 	require.Eventually(t, func() bool {
-		var building bool
-		require.NoError(t, b.pool.QueryRow(t.Context(),
-			`select exists (select from projection.generation where status <> 'live')`).Scan(&building))
+		building := pgtest.Value[bool](t, b.pool, `select exists (select from projection.generation where status <> 'live')`)
 		return !building
 	}, time.Minute, 10*time.Millisecond)
 	end()

@@ -16,6 +16,7 @@ import (
 	"gocloud.dev/blob/driver"
 	"gocloud.dev/blob/fileblob"
 
+	"bahi/internal/test/worktest"
 	"bahi/providers/blob"
 )
 
@@ -26,8 +27,7 @@ func files(t *testing.T) (s *blob.Store, folder string, server *httptest.Server)
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "data", "blobs")
 	mux := http.NewServeMux()
-	server = httptest.NewServer(mux)
-	t.Cleanup(server.Close)
+	server = worktest.Serve(t, mux)
 	s, err := blob.Open(t.Context(), "", blob.Files{Folder: folder, BaseURL: server.URL + "/blobs/", Key: linkKey})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })

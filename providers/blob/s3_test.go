@@ -16,6 +16,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/worktest"
 	"bahi/providers/blob"
 )
 
@@ -32,7 +33,7 @@ func objects(t *testing.T, now func() time.Time) (blobURL string) {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("bahi"))
 	s3 := gofakes3.New(backend).Server()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "" && !presigned(r, now()) {
 			http.Error(w, "AccessDenied", http.StatusForbidden)
 			return
@@ -43,7 +44,6 @@ func objects(t *testing.T, now func() time.Time) (blobURL string) {
 		}
 		s3.ServeHTTP(w, r)
 	}))
-	t.Cleanup(server.Close)
 	return "s3://bahi?region=" + region + "&use_path_style=true&endpoint=" + url.QueryEscape(server.URL)
 }
 
@@ -132,8 +132,7 @@ func TestS3SaysWhetherAnotherTryHelps(t *testing.T) {
 	for status, away := range map[int]bool{ // the SDK retries none of these, which would take seconds
 		http.StatusInsufficientStorage: true, http.StatusTooManyRequests: true, http.StatusForbidden: false,
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-		t.Cleanup(server.Close)
+		server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		s, err := blob.Open(t.Context(), "s3://bahi?region="+region+"&use_path_style=true&endpoint="+url.QueryEscape(server.URL), blob.Files{})
 		require.NoError(t, err)
 		_, _, got := s.Get(t.Context(), "a.png")

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/messaging/network"
+	"bahi/internal/test/worktest"
 	"bahi/providers/chat"
 	"bahi/providers/egress"
 )
@@ -258,8 +259,7 @@ func (d dialect) served(t *testing.T, seen func(*http.Request, []byte)) *chat.Ne
 // networks returns networks that one handler serves.
 func networks(t *testing.T, handler http.Handler) *chat.Networks {
 	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, handler)
 	return calling(t, server.URL, time.Minute)
 }
 
@@ -387,8 +387,7 @@ func TestServersMisbehave(t *testing.T) {
 			t.Run(what+" "+name, func(t *testing.T) {
 				t.Parallel()
 				var mine atomic.Int64
-				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mine.Add(1); h.handler(w, r) }))
-				t.Cleanup(server.Close)
+				server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mine.Add(1); h.handler(w, r) }))
 				timeout := time.Minute
 				if what == "takes too long" {
 					timeout = 2 * time.Second // enough for a busy machine to reach the server

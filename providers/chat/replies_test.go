@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/messaging/network"
+	"bahi/internal/test/worktest"
 	"bahi/providers/chat"
 )
 
@@ -21,8 +22,7 @@ func reply(t *testing.T, r *chat.Replies) (string, error) {
 // replies returns the sender of replies to a server.
 func replies(t *testing.T, server http.HandlerFunc, source string) *chat.Replies {
 	t.Helper()
-	aggregator := httptest.NewServer(server)
-	t.Cleanup(aggregator.Close)
+	aggregator := worktest.Serve(t, server)
 	r, err := chat.NewReplies(chat.ReplySettings{
 		BaseURL: aggregator.URL + "/wa/api/v1/", APIKey: "key", Source: source, App: "Workshop", Channel: "chat",
 	})

@@ -3,20 +3,20 @@ package chat_test
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/messaging/network"
+	"bahi/internal/test/worktest"
 	"bahi/providers/chat"
 )
 
 func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	t.Parallel()
 	var sent string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodPost:
 			sent = string(bodyOf(r))
@@ -36,7 +36,6 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 				"paging":{"cursors":{"after":"c2"}}}`)
 		}
 	}))
-	t.Cleanup(server.Close)
 	n, err := chat.New(chat.Settings{ChatURL: server.URL, GatewayURL: server.URL, Client: server.Client()})
 	require.NoError(t, err)
 	account := network.Account{Type: "chat", SenderID: "PN1", AccountID: "ACC", APIKey: token}

@@ -3,11 +3,11 @@ package chatgateway_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/worktest"
 	"bahi/providers/chatgateway"
 )
 
@@ -38,8 +38,7 @@ func (g golden) call() (kind string, body []byte) {
 
 func bodies(t testing.TB) (all []golden) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/bodies.ndjson")
-	require.NoError(t, err)
+	text := worktest.File(t, "testdata/bodies.ndjson")
 	for line := range bytes.Lines(text) {
 		var g golden
 		require.NoError(t, json.Unmarshal(line, &g), "%s", line)

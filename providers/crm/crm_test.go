@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/worktest"
 	"bahi/providers/crm"
 )
 
@@ -118,11 +119,10 @@ func TestWhatIsRefusedForGoodIsToldFromWhatMayPass(t *testing.T) {
 	require.EqualError(t, err, "the crm cannot be reached")
 	_, err = crm.Sandbox{}.Push(t.Context(), crm.Lead{Name: "Nobody 000"})
 	require.Error(t, err)
-	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	slow := worktest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client has gone
 		<-r.Context().Done()
 	}))
-	t.Cleanup(slow.Close)
 	_, err = client(t, crm.Settings{URL: slow.URL, Timeout: time.Millisecond}).Push(t.Context(), lead)
 	require.EqualError(t, err, "the crm cannot be reached")
 }
@@ -130,7 +130,7 @@ func TestWhatIsRefusedForGoodIsToldFromWhatMayPass(t *testing.T) {
 func TestATokenThatRanOutIsRenewed(t *testing.T) {
 	t.Parallel()
 	renewed := 0
-	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	tokens := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		renewed++
 		if r.FormValue("refresh_token") != "again" || r.FormValue("client_id") != "c" || r.FormValue("client_secret") != "s" {
 			w.WriteHeader(http.StatusForbidden)
@@ -138,7 +138,6 @@ func TestATokenThatRanOutIsRenewed(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprint("t", renewed), "expires_in": 3600})
 	}))
-	t.Cleanup(tokens.Close)
 	s := start(t, func(n int) (int, string) {
 		if n == 1 {
 			return 401, ""

@@ -3,13 +3,13 @@ package egress_test
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/worktest"
 	"bahi/providers/egress"
 )
 
@@ -36,8 +36,7 @@ func client(t *testing.T, exceptions ...string) *http.Client {
 
 func TestOnlyPublicAddressesAndExceptionsAreCalled(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
-	t.Cleanup(server.Close)
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
 	at, err := url.Parse(server.URL)
 	require.NoError(t, err)
 
@@ -65,11 +64,10 @@ func TestOnlyPublicAddressesAndExceptionsAreCalled(t *testing.T) {
 func TestARedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
 		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 	}))
-	t.Cleanup(server.Close)
 	text, err := get(t, client(t, strings.TrimPrefix(server.URL, "http://")), server.URL)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(text, "307 "), text)

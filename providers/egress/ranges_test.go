@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
 
+	"bahi/internal/test/worktest"
 	"bahi/providers/egress"
 )
 
@@ -111,11 +112,10 @@ func (n *names) resolver(t *testing.T) *net.Resolver {
 func TestANameThatMovesToAnAddressInsideIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	called := false
-	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	outside := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close") // so that the name is resolved again
 		_, _ = io.WriteString(w, "outside")
 	}))
-	t.Cleanup(outside.Close)
 	at, err := url.Parse(outside.URL)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.2:"+at.Port()) // inside, on the same port

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"bahi/internal/test/worktest"
 	"bahi/providers/mail"
 )
 
@@ -44,8 +45,7 @@ func TestFolderKeepsSentMail(t *testing.T) {
 		names := files(t, path)
 		require.Len(t, names, 1)
 		name := filepath.Join(path, names[0])
-		raw, err := os.ReadFile(name)
-		require.NoError(t, err)
+		raw := worktest.File(t, name)
 		require.NoError(t, os.Remove(name))
 		return raw
 	})
@@ -72,8 +72,7 @@ func TestLinksAreReadableInTheFiles(t *testing.T) {
 	folder, path := open(t, clock)
 	m := verification()
 	require.NoError(t, folder.Send(t.Context(), m))
-	raw, err := os.ReadFile(filepath.Join(path, files(t, path)[0]))
-	require.NoError(t, err)
+	raw := worktest.File(t, filepath.Join(path, files(t, path)[0]))
 	require.Contains(t, string(raw), "\r\nhttps://workshop.example/verify-email?token="+strings.Repeat("aB3_", 16)+"\r\n")
 }
 

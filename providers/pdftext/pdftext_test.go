@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/ocrtools"
+	"bahi/internal/test/worktest"
 	"bahi/providers/jail"
 	"bahi/providers/pdftext"
 )
@@ -142,8 +142,7 @@ func TestTheCellsOfATableStayInTheirRows(t *testing.T) {
 func TestTheTextOfAPDFIsRead(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
-	file, err := os.ReadFile("testdata/hours.pdf")
-	require.NoError(t, err)
+	file := worktest.File(t, "testdata/hours.pdf")
 	text, err := whole(t, r, file)
 	require.NoError(t, err)
 	require.Contains(t, text, "On Sunday we are open from 11 to 4.")

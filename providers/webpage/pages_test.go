@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/worktest"
 	"bahi/providers/egress"
 	"bahi/providers/webpage"
 )
@@ -16,7 +17,7 @@ import (
 // site serves a page at every path.
 func site(t *testing.T, paths map[string]http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		//nolint:testifylint // the failure is noted, and the answer missing
 		require.Empty(t, r.Header.Get("Cookie")+r.Header.Get("Authorization"))
 		require.True(t, strings.HasPrefix(r.UserAgent(), "BahiBot")) //nolint:testifylint // as above
@@ -26,7 +27,6 @@ func site(t *testing.T, paths map[string]http.HandlerFunc) *httptest.Server {
 		}
 		http.NotFound(w, r)
 	}))
-	t.Cleanup(s.Close)
 	return s
 }
 

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/reactors"
 )
 
@@ -18,18 +19,12 @@ func TestJobsNameNobody(t *testing.T) {
 	r := newFixture(t)
 	log := slog.New(slog.DiscardHandler)
 	queue, err := reactors.NewJobs(t.Context(), reactors.Config{
-		Pool: r.pool, Workers: append(r.mails.Workers(), r.eraser.Workers()...), Now: r.clock, Log: log,
+		Pool: r.pool, Workers: append(r.mails.Workers(), r.eraser.Workers()...), Now: r.Now, Log: log,
 	})
 	require.NoError(t, err)
 	t.Cleanup(queue.Close)
 	runner := reactors.NewRunner(r.log, r.pool, queue, log)
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- runner.Run(ctx, Accounts) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-stopped)
-	})
+	worktest.Background(t, func(ctx context.Context) error { return runner.Run(ctx, Accounts) })
 	require.Eventually(t, func() bool {
 		s := runner.Statuses()["accounts"]
 		return s.Working && s.Ready
@@ -45,26 +40,21 @@ func TestJobsNameNobody(t *testing.T) {
 	_, err = r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	r.leave(id)
-	r.pass(24 * time.Hour)
+	r.Pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	head, err := r.log.Head(t.Context())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return runner.Statuses()["accounts"].Position >= head }, time.Minute, 10*time.Millisecond)
 
-	rows, _ := r.pool.Query(t.Context(), `select kind from river.river_job order by id`)
-	kinds, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
+	kinds := pgtest.Values[string](t, r.pool, `select kind from river.river_job order by id`)
 	require.Equal(t, []string{
 		"send_verification", "send_verification", "send_email_notice", "send_invitation",
 		"send_verification", "send_email_notice", // to the host's other address
 		"send_password_reset", "send_email_notice", "send_deletion_receipt", // and the undo
 		"send_deletion_notice", "send_deletion_receipt", "erase_user",
 	}, kinds)
-	rows, _ = r.pool.Query(t.Context(), `select args::text from river.river_job where args::text ~* 'asha|rao|example|guest'`)
-	named, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
+	named := pgtest.Values[string](t, r.pool, `select args::text from river.river_job where args::text ~* 'asha|rao|example|guest'`)
 	require.Empty(t, named)
-	var at time.Time
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select scheduled_at from river.river_job where kind = 'erase_user'`).Scan(&at))
-	require.WithinDuration(t, r.clock(), at, 0, "at the due time")
+	at := pgtest.Value[time.Time](t, r.pool, `select scheduled_at from river.river_job where kind = 'erase_user'`)
+	require.WithinDuration(t, r.Now(), at, 0, "at the due time")
 }

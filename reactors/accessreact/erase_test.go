@@ -33,7 +33,7 @@ func (r *fixture) person(name string, host uuid.UUID) erasable {
 	_, err := r.accounts.Change(ctx, commands.Request{}, p.id,
 		accesscmd.Profile{Email: patch.Set(now), FirstName: patch.Set("Ashapriya" + name)})
 	require.NoError(r.t, err)
-	r.pass(2 * time.Minute)
+	r.Pass(2 * time.Minute)
 	require.NoError(r.t, r.mails.emailNotice(ctx, job(SendEmailNotice{User: p.id, Revision: r.revision(p.id, "UserEmailChanged")})))
 	p.undo = token(r.t, r.box.kept, "/auth/undo-email-change")
 	require.NoError(r.t, r.mails.verification(ctx, job(SendVerification{User: p.id})))
@@ -95,7 +95,7 @@ func TestErasureSurvivesAFailureOfEachStep(t *testing.T) {
 		name := strings.Repeat("z", n)
 		p := r.person(name, host)
 		before := r.state(p.id)
-		r.pass(24 * time.Hour)
+		r.Pass(24 * time.Hour)
 		r.faults.arm(n)
 		err := r.eraser.Erase(r.t.Context(), p.id)
 		steps := r.faults.seen
@@ -126,7 +126,7 @@ func TestErasedUserMayRegisterAgain(t *testing.T) {
 	r := newFixture(t)
 	host := r.settle("host@example.net")
 	p := r.person("asha", host)
-	r.pass(24 * time.Hour)
+	r.Pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.t.Context(), p.id))
 	again := r.register("ashanew@example.org") // immediately
 	require.NotEqual(t, p.id, again)
@@ -164,16 +164,16 @@ func TestOnlyDueUsersAreErased(t *testing.T) {
 	}
 	unharmed()
 	r.leave(id)
-	r.pass(24*time.Hour - time.Nanosecond)
+	r.Pass(24*time.Hour - time.Nanosecond)
 	unharmed()
 	require.NoError(t, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id))
-	r.pass(time.Nanosecond)
+	r.Pass(time.Nanosecond)
 	unharmed()
 	r.leave(id)
 	unharmed()
 	require.NoError(t, r.eraser.Erase(r.t.Context(), uuid.New()), "nobody")
 
-	r.pass(24 * time.Hour)
+	r.Pass(24 * time.Hour)
 	r.faults.arm(2) // after the event that begins the erasure
 	require.ErrorIs(t, r.eraser.Erase(r.t.Context(), id), errOnce)
 	require.Equal(t, user.ErrNotFound, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id), "too late")
@@ -194,7 +194,7 @@ func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
 	next := r.settle("shared@example.org")
 	open := r.invite(host, "shared@example.org")
 	r.leave(id)
-	r.pass(24 * time.Hour)
+	r.Pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	require.Equal(t, next, r.holder("shared@example.org"))
 	r.box.take()
@@ -210,7 +210,7 @@ func TestWorkspaceOfTheLastMemberStays(t *testing.T) {
 	id := r.settle("asha@example.org")
 	home := r.state(id).Workspace
 	r.leave(id)
-	r.pass(24 * time.Hour)
+	r.Pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	l, err := commands.Load(t.Context(), r.accounts.Commands.Fresh(), workspace.Kind, home.String())
 	require.NoError(t, err)
@@ -226,7 +226,7 @@ func TestSweepContinuesAfterAFailedErasure(t *testing.T) {
 		r.leave(id)
 	}
 	stays := r.settle("d@example.org")
-	r.pass(24 * time.Hour)
+	r.Pass(24 * time.Hour)
 	r.faults.arm(5)
 	require.ErrorIs(t, r.eraser.Sweep(r.t.Context()), errOnce)
 	erased := 0
@@ -259,7 +259,7 @@ func TestAddressOfAClosedInvitationIsErased(t *testing.T) {
 	require.NoError(t, r.eraser.Sweep(r.t.Context()))
 	require.NoError(t, readable())
 	require.Len(t, r.box.kept, 1)
-	r.pass(7 * 24 * time.Hour)
+	r.Pass(7 * 24 * time.Hour)
 	require.NoError(t, r.eraser.Sweep(r.t.Context()))
 	require.ErrorIs(t, readable(), event.ErrErased)
 	require.Empty(t, r.box.kept)

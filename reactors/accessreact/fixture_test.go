@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +25,8 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/projections/accessproj"
 	"bahi/providers/mail"
@@ -50,8 +51,7 @@ type fixture struct {
 	remains  *remains
 	faults   *faults
 
-	mu  sync.Mutex
-	now time.Time
+	*worktest.Clock
 }
 
 // faults makes one step that changes something fail, counted from 1.
@@ -173,27 +173,21 @@ func (b *box) take() []kept {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	r := &fixture{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC), box: &box{}, faults: &faults{}}
+	r := &fixture{t: t, Clock: worktest.NewClock(time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)), box: &box{}, faults: &faults{}}
 	r.pool, r.log = logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
 	v, err := vault.Open(t.Context(), r.pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	settings := credentials.Defaults("https://bahi.example")
 	settings.Hash, settings.Hashes = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, 4
-	c, err := credentials.Open(r.pool, v, settings, r.clock)
+	c, err := credentials.Open(r.pool, v, settings, r.Now)
 	require.NoError(t, err)
-	handler := commands.New(failingLog{r.log, r.faults}, v, r.clock)
-	r.accounts = &accesscmd.Accounts{Commands: handler, Credentials: c, Vault: v, Now: r.clock, Grace: 24 * time.Hour}
+	handler := commands.New(failingLog{r.log, r.faults}, v, r.Now)
+	r.accounts = &accesscmd.Accounts{Commands: handler, Credentials: c, Vault: v, Now: r.Now, Grace: 24 * time.Hour}
 	runner := projections.NewRunner(r.log, r.pool, log)
 	runner.Reveal = v.OpenPersonal
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() {
-		stopped <- runner.Run(ctx, accessproj.Users, accessproj.Workspaces, accessproj.PendingErasures)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-stopped)
+	worktest.Background(t, func(ctx context.Context) error {
+		return runner.Run(ctx, accessproj.Users, accessproj.Workspaces, accessproj.PendingErasures)
 	})
 	r.views = &accessview.Views{Reader: readmodels.NewReader(logtest.Snapshots(t, r.pool),
 		map[string]int{"users": accessproj.Users.Version, "workspaces": accessproj.Workspaces.Version,
@@ -202,7 +196,7 @@ func newFixture(t *testing.T) *fixture {
 	require.Eventually(t, func() bool {
 		_, users := r.views.Users(t.Context(), nil)
 		_, members := r.views.Members(t.Context(), nil, uuid.Nil)
-		_, ended := r.views.Ended(t.Context(), nil, r.now)
+		_, ended := r.views.Ended(t.Context(), nil, r.Now())
 		return users == nil && members == nil && ended == nil
 	}, time.Minute, 10*time.Millisecond, "the tables must be built")
 	r.mails = &Mails{
@@ -212,21 +206,9 @@ func newFixture(t *testing.T) *fixture {
 	r.remains = &remains{box: r.box, faults: r.faults, pictures: map[string]bool{}}
 	r.eraser = &Eraser{
 		Accounts: r.accounts, Commands: handler, Store: r.log, Views: r.views, Vault: failingVault{v, r.faults}, Remains: r.remains,
-		Now: r.clock, Log: log,
+		Now: r.Now, Log: log,
 	}
 	return r
-}
-
-func (r *fixture) clock() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.now
-}
-
-func (r *fixture) pass(d time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.now = r.now.Add(d)
 }
 
 func (r *fixture) register(email string) uuid.UUID {
@@ -329,16 +311,12 @@ func token(t *testing.T, mails []kept, path string) string {
 // dump returns every row of every table except the log's as text.
 func (r *fixture) dump() string {
 	r.t.Helper()
-	rows, _ := r.pool.Query(r.t.Context(), `
+	names := pgtest.Values[string](r.t, r.pool, `
 		select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and n.nspname not in ('pg_catalog', 'information_schema')`)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(r.t, err)
 	var all strings.Builder
 	for _, name := range names {
-		rows, _ := r.pool.Query(r.t.Context(), `select x::text from `+name+` x`)
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(r.t, err)
+		lines := pgtest.Values[string](r.t, r.pool, `select x::text from `+name+` x`)
 		all.WriteString(strings.Join(lines, "\n"))
 	}
 	return all.String()

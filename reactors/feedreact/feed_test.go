@@ -92,21 +92,6 @@ func TestKilledFeedForwardsEachEventOnceAndInOrder(t *testing.T) {
 	require.Equal(t, r.ids(0), r.forwarded(24*40))
 }
 
-func TestAnotherProcessForwardsAfterTheFirst(t *testing.T) {
-	t.Parallel()
-	r := newFixture(t)
-	first := r.run()
-	first.working()
-	second := r.run()
-	r.add(20, 0)
-	first.reached(20)
-	require.False(t, second.Status().Working)
-	r.add(20, 0)
-	first.stop()
-	second.reached(40)
-	require.Equal(t, r.ids(0), r.forwarded(40))
-}
-
 func TestFeedCatchesUpAfterAnOutageOfTheBroker(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -213,19 +198,6 @@ func TestRefusedEventParksTheFeed(t *testing.T) {
 	require.NoError(t, projections.RetryReactor(t.Context(), r.pool, feedreact.Name))
 	run.reached(11)
 	require.Equal(t, r.ids(0), r.forwarded(11))
-}
-
-func TestReplayForwardsOldEventsAgain(t *testing.T) {
-	t.Parallel()
-	r := newFixture(t)
-	r.add(20, 0)
-	run := r.run()
-	run.reached(20)
-	require.NoError(t, r.broker.JetStream().DeleteStream(t.Context(), "BAHI"))
-	require.NoError(t, feedreact.Replay(t.Context(), r.pool, r.store, 11))
-	require.Equal(t, r.ids(10), r.forwarded(10))
-	run.reached(20)
-	require.Contains(t, r.said.String(), "continuing from the new position")
 }
 
 func TestFeedThatNeverRanHasNoCheckpoint(t *testing.T) {

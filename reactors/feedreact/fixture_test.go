@@ -20,6 +20,7 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/feedtest"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 	"bahi/providers/feed/nats"
 	"bahi/reactors/feedreact"
 )
@@ -93,9 +94,7 @@ func (r *fixture) head() event.Position {
 
 func (r *fixture) exec(sql string) int64 {
 	r.t.Helper()
-	done, err := r.pool.Exec(r.t.Context(), sql)
-	require.NoError(r.t, err)
-	return done.RowsAffected()
+	return pgtest.Exec(r.t, r.pool, sql)
 }
 
 // process is a running feed.

@@ -3,7 +3,6 @@ package marketplacereact
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
+	"bahi/internal/test/worktest"
 	"bahi/providers/chat"
 	"bahi/providers/egress"
 )
@@ -19,7 +19,7 @@ import (
 func TestCompaniesAreToldByATemplateWhereThereIsOne(t *testing.T) {
 	t.Parallel()
 	var said string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if said = string(body); strings.Contains(said, `"template"`) {
 			_, _ = w.Write([]byte(`{"messages":[{"id":"wamid.1"}]}`))
@@ -28,7 +28,6 @@ func TestCompaniesAreToldByATemplateWhereThereIsOne(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = w.Write([]byte(`{"error":{"message":"Re-engagement message","code":131047}}`))
 	}))
-	t.Cleanup(server.Close)
 	exceptions, err := egress.Parse([]string{strings.TrimPrefix(server.URL, "http://")})
 	require.NoError(t, err)
 	networks, err := chat.New(chat.Settings{ChatURL: server.URL, Product: "chat-network", Client: exceptions.Client()})

@@ -23,6 +23,7 @@ import (
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/reactors"
 	"bahi/reactors/messagingreact"
@@ -118,8 +119,7 @@ func open(t *testing.T, contacts int) *fixture {
 
 	c := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
 	c.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
-	var all []messagingview.Template
-	c.GET("/api/chat/templates").Status(200).JSON(&all)
+	all := apitest.Read[[]messagingview.Template](c.GET("/api/chat/templates").Status(200))
 	d.clip = all[0]
 	var adding errgroup.Group
 	adding.SetLimit(8)
@@ -306,8 +306,7 @@ func TestADripFollowsAMergedContact(t *testing.T) {
 	t.Parallel()
 	d := open(t, 0)
 	c := d.o.Bearer(d.o.Key(d.o.Home, `{"messaging":"write"}`).Key)
-	var other messagingview.Channel
-	c.POST("/api/channels", `{"name":"Other","type":"chat"}`).Status(201).JSON(&other)
+	other := apitest.Read[messagingview.Channel](c.POST("/api/channels", `{"name":"Other","type":"chat"}`).Status(201))
 	wrote := func(id, from string) error {
 		_, err := d.Messages.Receive(context.WithoutCancel(t.Context()), messagingcmd.InboundMessage{
 			Sender: messagingcmd.Sender{UserID: "IN.1", From: from}, Channel: other.ID, Text: "hello", ProviderID: id, SentAt: time.Now(),

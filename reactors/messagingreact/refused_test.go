@@ -12,6 +12,7 @@ import (
 	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
+	"bahi/internal/test/pgtest"
 	"bahi/readmodels"
 	"bahi/readmodels/messagingview"
 )
@@ -91,14 +92,11 @@ func TestAStepKeepsItsDelayAfterAnOutage(t *testing.T) {
 		d.dispatch(id)
 		return d.stats(id).Stats
 	}
-	var table string
-	require.NoError(t, d.o.Sys.Pool.QueryRow(t.Context(),
-		`select schemaname || '.recipient' from pg_tables where tablename = 'recipient'`).Scan(&table))
+	table := pgtest.Value[string](t, d.o.Sys.Pool, `select schemaname || '.recipient' from pg_tables where tablename = 'recipient'`)
 	pass := func(hours int) {
-		_, err := d.o.Sys.Pool.Exec(t.Context(), fmt.Sprintf(`update %[1]s set due_at = due_at - interval '%[2]d hours',
+		pgtest.Exec(t, d.o.Sys.Pool, fmt.Sprintf(`update %[1]s set due_at = due_at - interval '%[2]d hours',
 			called_at = called_at - interval '%[2]d hours'
 			where campaign_id = %[3]s`, table, hours, id))
-		require.NoError(t, err)
 	}
 	require.Equal(t, messagingview.CampaignStats{Total: 6, Sent: 2}, dispatch())
 	pass(100)

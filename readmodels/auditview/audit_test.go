@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -23,6 +22,7 @@ import (
 	"bahi/eventstore/tlog"
 	"bahi/eventstore/vault"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/pgtest"
 	"bahi/projections"
 	"bahi/projections/auditproj"
 	"bahi/projections/ledgerproj"
@@ -213,8 +213,7 @@ func TestProofOutsideTheTreeIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, auditview.ErrNotSigned)
 	_, err = r.proofs.File(t.Context(), &five, 6)
 	require.ErrorContains(t, err, "position: is not in a tree of 5 events")
-	_, err = r.pool.Exec(t.Context(), `update log.event set data = '{"n":9}' where position = 2; delete from log.event where position = 3`)
-	require.NoError(t, err)
+	pgtest.Exec(t, r.pool, `update log.event set data = '{"n":9}' where position = 2; delete from log.event where position = 3`)
 	for _, at := range []event.Position{2, 3} {
 		_, err = r.proofs.Inclusion(t.Context(), at, nil)
 		require.ErrorIs(t, err, auditview.ErrNotAsHashed)
@@ -274,9 +273,8 @@ func TestNotesThinsCheckpointsAndKeepsTheNewest(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
 	for i := range 10 {
-		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note, abandoned)
+		pgtest.Exec(t, r.pool, `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note, abandoned)
 			values ($1, $1, '', $1, gen_random_uuid(), now(), $1::bigint::text, case when $1 = 3 then 5 end)`, i+1)
-		require.NoError(t, err)
 	}
 	notes, all, err := r.proofs.Notes(t.Context(), 9)
 	require.NoError(t, err)
@@ -300,10 +298,9 @@ func TestDailyReturnsTheLastCheckpointOfEachDayAndRotations(t *testing.T) {
 		{"2026-11-21 10:00+00", "log\n10\nroot\n\n— bahi/1 new\n— witness x\n"},
 		{"2026-11-21 11:00+00", "last before 7"}, {"2026-11-21 12:00+00", "newest"},
 	} {
-		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note) values ($1,
+		pgtest.Exec(t, r.pool, `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note) values ($1,
 			$1, '', $1, gen_random_uuid(), $2::text::timestamptz, $3)`,
 			i+1, c.at, c.note)
-		require.NoError(t, err)
 	}
 	daily := func(upTo event.Position) []string {
 		notes, err := r.proofs.Daily(t.Context(), upTo)
@@ -313,8 +310,7 @@ func TestDailyReturnsTheLastCheckpointOfEachDayAndRotations(t *testing.T) {
 	both := "log\n9\nroot\n\n— bahi/1 old\n— bahi/1 new\n"
 	require.Equal(t, []string{"last of the 20th", both, "newest"}, daily(100))
 	require.Equal(t, []string{"last of the 20th", both, "last before 7"}, daily(6), "the newest is the newest that the archive covers")
-	_, err := r.pool.Exec(t.Context(), `update audit.checkpoint set abandoned = 9 where size in (2, 7)`)
-	require.NoError(t, err)
+	pgtest.Exec(t, r.pool, `update audit.checkpoint set abandoned = 9 where size in (2, 7)`)
 	require.Equal(t, []string{"first", both, "last before 7"}, daily(100))
 	require.Empty(t, daily(0))
 }
@@ -348,13 +344,9 @@ func TestEventsOfAStatementAreFoundByIndexes(t *testing.T) {
 	tx, err := r.pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
-	_, err = tx.Exec(t.Context(), `set local enable_seqscan = off`)
-	require.NoError(t, err)
+	pgtest.Exec(t, tx, `set local enable_seqscan = off`)
 	sql := strings.ReplaceAll(auditview.EventsOfAccount, "books.", projections.SchemaName("books", 1)+".")
-	rows, err := tx.Query(t.Context(), `explain `+sql, 1, 1)
-	require.NoError(t, err)
-	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
+	plan := pgtest.Values[string](t, tx, `explain `+sql, 1, 1)
 	require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan")
 	require.Contains(t, strings.Join(plan, "\n"), "event_stream_revision_idx")
 }

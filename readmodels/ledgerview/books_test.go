@@ -25,6 +25,7 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/internal/draws"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/worktest"
 	"bahi/projections"
 	"bahi/projections/ledgerproj"
 	"bahi/readmodels"
@@ -59,24 +60,17 @@ func open(t *testing.T) *fixture {
 	t.Helper()
 	pool, store := logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
-	ctx, cancel := context.WithCancel(t.Context())
 	runner := projections.NewRunner(store, pool, log)
 	h := commands.New(store, noKeys{}, time.Now)
 	reader := readmodels.NewReader(logtest.Snapshots(t, pool), map[string]int{"books": ledgerproj.Books.Version}, runner.Follow)
 	reader.Wait = 30 * time.Second
 	v := &ledgerview.Views{Reader: reader}
 	o := &fixture{
-		ctx: ctx, store: store, pool: pool, views: v, log: log,
+		ctx: t.Context(), store: store, pool: pool, views: v, log: log,
 		books: &ledgercmd.Books{Commands: h, Reads: v, Today: func() unit.Date { return today }, Log: log},
 	}
-	stopped := make(chan error, 2)
-	go func() { stopped <- h.Run(ctx) }()
-	go func() { stopped <- runner.Run(ctx, ledgerproj.Books) }()
-	t.Cleanup(func() {
-		cancel()
-		<-stopped
-		<-stopped
-	})
+	worktest.Background(t, h.Run)
+	worktest.Background(t, func(ctx context.Context) error { return runner.Run(ctx, ledgerproj.Books) })
 	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, time.Minute, 5*time.Millisecond)
 	return o
 }

@@ -19,6 +19,7 @@ import (
 	"bahi/eventstore/vault"
 	"bahi/internal/draws"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/migrations"
 )
 
@@ -27,24 +28,8 @@ const (
 	secret = "seven brass hooks"
 )
 
-// clock is a clock that only the test moves.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func newClock() *clock { return &clock{at: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
+func newClock() *worktest.Clock {
+	return worktest.NewClock(time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC))
 }
 
 // node has the state of one process.
@@ -74,33 +59,33 @@ func alone(t *testing.T) string {
 	return pgtest.Template(t, "migrated", migrations.Up)
 }
 
-func open(t *testing.T, url string, c *clock, s credentials.Settings) node {
+func open(t *testing.T, url string, c *worktest.Clock, s credentials.Settings) node {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
 	require.NoError(t, err)
 	return openWith(t, config, c, s)
 }
 
-func openWith(t *testing.T, config *pgxpool.Config, c *clock, s credentials.Settings) node {
+func openWith(t *testing.T, config *pgxpool.Config, c *worktest.Clock, s credentials.Settings) node {
 	t.Helper()
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	v, err := vault.Open(t.Context(), pool, bytes.Repeat([]byte{1}, 32), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	opened, err := credentials.Open(pool, v, s, c.now)
+	opened, err := credentials.Open(pool, v, s, c.Now)
 	require.NoError(t, err)
 	return node{opened, pool, v}
 }
 
-func single(t *testing.T) (node, *clock) {
+func single(t *testing.T) (node, *worktest.Clock) {
 	t.Helper()
 	c := newClock()
 	return open(t, database(t), c, quick()), c
 }
 
 // several returns nodes on one database, with one clock.
-func several(t *testing.T, url string, s credentials.Settings) ([]node, *clock) {
+func several(t *testing.T, url string, s credentials.Settings) ([]node, *worktest.Clock) {
 	t.Helper()
 	c := newClock()
 	return []node{open(t, url, c, s), open(t, url, c, s), open(t, url, c, s)}, c
@@ -143,16 +128,12 @@ func count(errs []error, wanted error) (n int) {
 // dump returns every row of every table of the schema.
 func dump(t *testing.T, n node) string {
 	t.Helper()
-	rows, err := n.pool.Query(t.Context(), `select tablename::text from pg_tables where schemaname = 'account'`)
-	require.NoError(t, err)
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
+	tables := pgtest.Values[string](t, n.pool, `select tablename::text from pg_tables where schemaname = 'account'`)
 	require.Len(t, tables, 6)
 	var all string
 	for _, table := range tables {
-		var text string
-		require.NoError(t, n.pool.QueryRow(t.Context(),
-			`select coalesce(string_agg(row::text, ' '), '') from account.`+pgx.Identifier{table}.Sanitize()+` row`).Scan(&text))
+		text := pgtest.Value[string](t, n.pool,
+			`select coalesce(string_agg(row::text, ' '), '') from account.`+pgx.Identifier{table}.Sanitize()+` row`)
 		all += text
 	}
 	return all
@@ -244,13 +225,13 @@ func TestSweepRemovesOnlyExpiredRows(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, rows)
 
-	c.pass(credentials.SessionLifetime - time.Second)
+	c.Pass(credentials.SessionLifetime - time.Second)
 	young := uuid.New()
 	tokens, mailed := everythingOf(t, n, young)
 	rows, err = n.Sweep(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 3+3+3+1, rows, "mailed tokens, their counts, refresh tokens, the rotated key")
-	c.pass(time.Second)
+	c.Pass(time.Second)
 	rows, err = n.Sweep(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 2, rows, "sessions")
@@ -280,7 +261,7 @@ func TestUnfitSettingsAreRefused(t *testing.T) {
 	} {
 		s := credentials.Defaults(issuer)
 		spoil(&s)
-		_, err := credentials.Open(n.pool, n.vault, s, c.now)
+		_, err := credentials.Open(n.pool, n.vault, s, c.Now)
 		require.ErrorContains(t, err, "open credentials: ")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/accesscmd/credentials"
+	"bahi/internal/test/pgtest"
 )
 
 func requireKnown(t *testing.T, n node, tokens credentials.Tokens) {
@@ -72,9 +73,9 @@ func TestRotatedKeyVerifiesForTheOverlapAndTheNewestSigns(t *testing.T) {
 	require.Equal(t, kid(t, newer.Access), kid(t, nodes[2].signIn(t, uuid.New()).Access))
 
 	require.NoError(t, nodes[2].Keys.Rotate(t.Context(), time.Hour))
-	c.pass(time.Minute - time.Second)
+	c.Pass(time.Minute - time.Second)
 	requireKnown(t, nodes[1], old)
-	c.pass(time.Second)
+	c.Pass(time.Second)
 	for _, n := range nodes {
 		requireUnknown(t, n, old.Access)
 		_, err := n.Sessions.Refresh(t.Context(), old.Refresh)
@@ -93,7 +94,7 @@ func TestStolenKeyEndsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	requireKnown(t, nodes[1], tokens)
 	require.NoError(t, nodes[0].Keys.Rotate(t.Context(), 0))
 	requireUnknown(t, nodes[0], tokens.Access)
-	c.pass(credentials.Fresh)
+	c.Pass(credentials.Fresh)
 	requireUnknown(t, nodes[1], tokens.Access)
 }
 
@@ -147,7 +148,7 @@ func TestForeignTokensAreRefused(t *testing.T) {
 		"no kid":            headed(nil), "kid of no key": headed(uuid.NewString()), "kid of the vault": headed("idempotency"),
 		"kid is a number": headed(1),
 		"another issuer":  claiming("iss", "https://staging.example"), "no issuer": claiming("iss", nil),
-		"no end": claiming("exp", nil), "ended": claiming("exp", c.now().Unix()),
+		"no end": claiming("exp", nil), "ended": claiming("exp", c.Now().Unix()),
 		"another type": claiming("typ", "reset"), "no type": claiming("typ", nil),
 		"no session": claiming("sid", nil), "unknown session": claiming("sid", uuid.NewString()),
 		"claims of a shape": claiming("sub", []string{"x"}),
@@ -162,8 +163,7 @@ func TestForeignTokensAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, credentials.ErrRefresh)
 	requireKnown(t, n, tokens)
 
-	var keys int
-	require.NoError(t, n.pool.QueryRow(t.Context(), `select count(*) from vault.named`).Scan(&keys))
+	keys := pgtest.Value[int](t, n.pool, `select count(*) from vault.named`)
 	require.Equal(t, 1, keys, "a forged kid creates no key")
 }
 
@@ -177,7 +177,7 @@ func TestUnreadableKeysAreNoRefusal(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
 	tokens := n.signIn(t, uuid.New())
-	c.pass(credentials.Fresh)
+	c.Pass(credentials.Fresh)
 	n.pool.Close()
 	_, err := n.Sessions.Authenticate(t.Context(), tokens.Access)
 	require.Error(t, err)

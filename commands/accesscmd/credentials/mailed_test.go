@@ -37,7 +37,7 @@ func TestMailedTokenOpensOnceWithinItsTime(t *testing.T) {
 				require.ErrorIs(t, err, other.Refusal())
 			}
 		}
-		c.pass(lifetime - time.Second)
+		c.Pass(lifetime - time.Second)
 		subject, err := use(t.Context(), nodes[1], *kind, token)
 		require.NoError(t, err)
 		require.Equal(t, user, subject)
@@ -45,9 +45,9 @@ func TestMailedTokenOpensOnceWithinItsTime(t *testing.T) {
 			_, err := use(t.Context(), nodes[2], *kind, wrong)
 			require.ErrorIs(t, err, kind.Refusal(), "%q", wrong)
 		}
-		c.pass(2 * time.Minute)
+		c.Pass(2 * time.Minute)
 		late := issue(t, nodes[0], *kind, user)
-		c.pass(lifetime)
+		c.Pass(lifetime)
 		_, err = use(t.Context(), nodes[1], *kind, late)
 		require.ErrorIs(t, err, kind.Refusal())
 	}
@@ -58,7 +58,7 @@ func TestNewerTokenVoidsTheOlderOfItsKindAndUser(t *testing.T) {
 	n, c := single(t)
 	asha, ravi := uuid.New(), uuid.New()
 	old, other, ravis := issue(t, n, credentials.Reset, asha), issue(t, n, credentials.Verify, asha), issue(t, n, credentials.Reset, ravi)
-	c.pass(2 * time.Minute)
+	c.Pass(2 * time.Minute)
 	newer := issue(t, n, credentials.Reset, asha)
 	_, err := use(t.Context(), n, credentials.Reset, old)
 	require.ErrorIs(t, err, credentials.Reset.Refusal())
@@ -111,10 +111,10 @@ func TestTokenSurvivesACrashDuringItsUse(t *testing.T) {
 	require.Panics(t, func() {
 		_ = nodes[0].Mailed.Use(t.Context(), credentials.Verify, token, func(context.Context, uuid.UUID) error { panic("the end") })
 	})
-	c.pass(time.Minute - time.Second)
+	c.Pass(time.Minute - time.Second)
 	_, err := use(t.Context(), nodes[1], credentials.Verify, token)
 	require.ErrorIs(t, err, credentials.Verify.Refusal(), "the use may still be running")
-	c.pass(time.Second)
+	c.Pass(time.Second)
 	subject, err := use(t.Context(), nodes[1], credentials.Verify, token)
 	require.NoError(t, err)
 	require.Equal(t, user, subject)
@@ -127,7 +127,7 @@ func TestTokenIssuedDuringAUseStaysValid(t *testing.T) {
 	var newer string
 	require.NoError(t, n.Mailed.Use(t.Context(), credentials.Reset, issue(t, n, credentials.Reset, user),
 		func(context.Context, uuid.UUID) error {
-			c.pass(2 * time.Minute)
+			c.Pass(2 * time.Minute)
 			newer = issue(t, n, credentials.Reset, user)
 			return nil
 		}))
@@ -146,7 +146,7 @@ func TestRetriedMailingGetsTheSameToken(t *testing.T) {
 	token, err := nodes[0].Mailed.Issue(t.Context(), credentials.Reset, first)
 	require.NoError(t, err)
 	for range 10 { // more than the limit of mails: all are one mail
-		c.pass(59 * time.Minute)
+		c.Pass(59 * time.Minute)
 		same, err := again(first)
 		require.NoError(t, err)
 		require.Equal(t, token, same)
@@ -158,7 +158,7 @@ func TestRetriedMailingGetsTheSameToken(t *testing.T) {
 		require.False(t, tokens[other])
 		tokens[other] = true
 	}
-	c.pass(time.Hour)
+	c.Pass(time.Hour)
 	_, err = again(first)
 	require.ErrorIs(t, err, credentials.ErrMailed, "a later token replaced it")
 }
@@ -183,7 +183,7 @@ func TestSpentTokenIsNotIssuedAgain(t *testing.T) {
 		for range 4 {
 			_, err = n.Mailed.Issue(t.Context(), credentials.Reset, of)
 			require.ErrorIs(t, err, credentials.ErrMailed)
-			c.pass(24 * time.Hour) // as long as jobs are retried
+			c.Pass(24 * time.Hour) // as long as jobs are retried
 			_, err = n.Sweep(t.Context())
 			require.NoError(t, err)
 		}
@@ -198,7 +198,7 @@ func TestTokenIsNotVoidedRightAfterItsMail(t *testing.T) {
 	nodes, c := several(t, database(t), quick())
 	asha := uuid.New()
 	token := issue(t, nodes[0], credentials.Reset, asha)
-	c.pass(2*time.Minute - time.Second)
+	c.Pass(2*time.Minute - time.Second)
 	_, err := nodes[1].Mailed.Issue(t.Context(), credentials.Reset, mailing(asha))
 	require.ErrorIs(t, err, credentials.ErrMailed)
 	issue(t, nodes[1], credentials.Verify, asha) // a different token
@@ -233,7 +233,7 @@ func TestAddressGetsSixTokensOfAKindInAnHour(t *testing.T) {
 		require.NoError(t, err)
 		_, err = nodes[0].Mailed.Issue(t.Context(), credentials.Verify, to(asha))
 		require.NoError(t, err)
-		c.pass(time.Hour)
+		c.Pass(time.Hour)
 	}
 	issue(t, nodes[0], credentials.Invitation, asha)
 	require.NoError(t, nodes[0].Erase(t.Context(), asha))

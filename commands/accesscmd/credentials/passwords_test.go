@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,8 @@ import (
 
 	"bahi/commands/accesscmd/credentials"
 	"bahi/domain/fault"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 )
 
 var asha = credentials.Person{Email: "a.rao@example.org", Names: []string{"Asha", "Rao"}}
@@ -73,8 +74,7 @@ func TestMinimumIsASetting(t *testing.T) {
 func TestEveryCommonPasswordIsRefusedInAnyCase(t *testing.T) {
 	t.Parallel()
 	n, _ := single(t)
-	list, err := os.ReadFile("common_passwords.txt")
-	require.NoError(t, err)
+	list := worktest.File(t, "common_passwords.txt")
 	seen := 0
 	for line := range strings.Lines(string(list)) {
 		if strings.HasPrefix(line, "#") {
@@ -109,10 +109,9 @@ func verify(t *testing.T, n node, user uuid.UUID, password string) (credentials.
 	return proof, ok
 }
 
-func storedHash(t *testing.T, n node, user uuid.UUID) (hash string) {
+func storedHash(t *testing.T, n node, user uuid.UUID) string {
 	t.Helper()
-	require.NoError(t, n.pool.QueryRow(t.Context(), `select hash from account.password where user_id = $1`, user).Scan(&hash))
-	return hash
+	return pgtest.Value[string](t, n.pool, `select hash from account.password where user_id = $1`, user)
 }
 
 func TestPasswordVerifiesOnEveryNode(t *testing.T) {

@@ -30,7 +30,7 @@ func requireAlive(t require.TestingT, n node, session uuid.UUID, wanted bool) {
 func TestTokensHaveTheirUserAndExpiry(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
-	c.pass(600 * time.Millisecond)
+	c.Pass(600 * time.Millisecond)
 	user := uuid.New()
 	tokens := n.signIn(t, user)
 	require.Equal(t, user, tokens.User)
@@ -45,17 +45,17 @@ func TestTokensHaveTheirUserAndExpiry(t *testing.T) {
 		require.Equal(t, user.String(), claims["sub"])
 		require.Equal(t, tokens.Session.String(), claims["sid"])
 		require.Equal(t, of.typ, claims["typ"])
-		require.EqualValues(t, c.now().Unix(), claims["iat"])
-		require.EqualValues(t, c.now().Add(of.lifetime).Unix(), claims["exp"])
+		require.EqualValues(t, c.Now().Unix(), claims["iat"])
+		require.EqualValues(t, c.Now().Add(of.lifetime).Unix(), claims["exp"])
 		require.Len(t, claims, 7)
 		ids = append(ids, claims["jti"])
 	}
 	require.NotEqual(t, ids[0], ids[1])
-	require.Equal(t, c.now().Add(7*24*time.Hour), tokens.RefreshEnds)
+	require.Equal(t, c.Now().Add(7*24*time.Hour), tokens.RefreshEnds)
 
-	c.pass(time.Hour - time.Second)
+	c.Pass(time.Hour - time.Second)
 	requireKnown(t, n, tokens)
-	c.pass(time.Second)
+	c.Pass(time.Second)
 	requireUnknown(t, n, tokens.Access)
 	next, err := n.Sessions.Refresh(t.Context(), tokens.Refresh)
 	require.NoError(t, err)
@@ -97,11 +97,11 @@ func TestGraceEnds(t *testing.T) {
 	first := n.signIn(t, uuid.New())
 	second, err := n.Sessions.Refresh(t.Context(), first.Refresh)
 	require.NoError(t, err)
-	c.pass(s.Grace - time.Second)
+	c.Pass(s.Grace - time.Second)
 	_, err = n.Sessions.Refresh(t.Context(), first.Refresh)
 	require.ErrorIs(t, err, credentials.ErrRefresh)
 	requireKnown(t, n, second)
-	c.pass(time.Second)
+	c.Pass(time.Second)
 	_, err = n.Sessions.Refresh(t.Context(), first.Refresh)
 	require.ErrorIs(t, err, credentials.ErrRefresh)
 	requireUnknown(t, n, second.Access)
@@ -121,7 +121,7 @@ func TestRevokedSessionEndsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	requireKnown(t, nodes[0], sessions[1])
 	require.NoError(t, nodes[0].Sessions.RevokeAll(t.Context(), user, sessions[2].Session))
 	requireUnknown(t, nodes[0], sessions[1].Access)
-	c.pass(credentials.Fresh)
+	c.Pass(credentials.Fresh)
 	for _, of := range sessions[:2] {
 		requireUnknown(t, nodes[1], of.Access)
 		_, err := nodes[1].Sessions.Refresh(t.Context(), of.Refresh)
@@ -140,9 +140,9 @@ func TestKnownSessionNeedsNoQuery(t *testing.T) {
 	tokens := n.signIn(t, uuid.New())
 	requireKnown(t, n, tokens)
 	n.pool.Close()
-	c.pass(credentials.Fresh - time.Nanosecond)
+	c.Pass(credentials.Fresh - time.Nanosecond)
 	requireAlive(t, n, tokens.Session, true)
-	c.pass(time.Nanosecond)
+	c.Pass(time.Nanosecond)
 	_, err := n.Sessions.Alive(t.Context(), tokens.Session)
 	require.Error(t, err)
 }
@@ -228,7 +228,7 @@ func TestNoSignInWithTheOldPasswordOutlastsAReset(t *testing.T) {
 		}) {
 			require.NoError(t, err)
 		}
-		c.pass(credentials.Fresh)
+		c.Pass(credentials.Fresh)
 		for _, of := range got {
 			requireAlive(t, nodes[0], of.Session, false)
 		}
@@ -243,7 +243,7 @@ func TestSessionsFollowTheirModel(t *testing.T) {
 		var (
 			n      = rapid.SampledFrom(nodes)
 			user   = uuid.New()
-			ends   = c.now().Add(credentials.SessionLifetime)
+			ends   = c.Now().Add(credentials.SessionLifetime)
 			over   bool
 			issued []credentials.Tokens
 		)
@@ -257,14 +257,14 @@ func TestSessionsFollowTheirModel(t *testing.T) {
 					i = len(issued) - 1
 				}
 				next, err := n.Draw(t, "node").Sessions.Refresh(background, issued[i].Refresh)
-				valid := !over && c.now().Before(issued[i].RefreshEnds)
+				valid := !over && c.Now().Before(issued[i].RefreshEnds)
 				if valid && i == len(issued)-1 {
 					require.NoError(t, err)
 					require.False(t, next.RefreshEnds.After(ends))
 					claims := jwt.MapClaims{}
 					_, _, err := jwt.NewParser().ParseUnverified(next.Access, claims)
 					require.NoError(t, err)
-					require.EqualValues(t, min(c.now().Add(time.Hour).Unix(), ends.Unix()), claims["exp"])
+					require.EqualValues(t, min(c.Now().Add(time.Hour).Unix(), ends.Unix()), claims["exp"])
 					issued = append(issued, next)
 					return
 				}
@@ -279,14 +279,14 @@ func TestSessionsFollowTheirModel(t *testing.T) {
 				require.NoError(t, n.Draw(t, "node").Sessions.Revoke(background, first.Session))
 			},
 			"pass": func(t *rapid.T) {
-				c.pass(time.Duration(rapid.IntRange(2, 3*24*3600).Draw(t, "seconds")) * time.Second)
+				c.Pass(time.Duration(rapid.IntRange(2, 3*24*3600).Draw(t, "seconds")) * time.Second)
 			},
 			"": func(t *rapid.T) {
 				at := n.Draw(t, "node")
 				if over {
-					c.pass(credentials.Fresh)
+					c.Pass(credentials.Fresh)
 				}
-				requireAlive(t, at, first.Session, !over && c.now().Before(ends))
+				requireAlive(t, at, first.Session, !over && c.Now().Before(ends))
 			},
 		})
 	})

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/messaging/botwebhook"
+	"bahi/internal/test/worktest"
 )
 
 func sends(t *testing.T, patience time.Duration, client *http.Client, address string) (status int, said, failure string) {
@@ -29,12 +29,11 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 	require.Equal(t, 15*time.Second, CallTimeout)
 	var asked atomic.Int32
 	serve := func(do http.HandlerFunc) string {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked.Add(1)
 			_, _ = io.ReadAll(r.Body)
 			do(w, r)
 		}))
-		t.Cleanup(s.Close)
 		return s.URL
 	}
 	status, said, failure := sends(t, CallTimeout, http.DefaultClient, serve(func(w http.ResponseWriter, _ *http.Request) {
@@ -75,12 +74,11 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 func TestACallIsMadeOnceAlsoAfterAnotherOne(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	s := worktest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if asked.Add(1) > 1 {
 			panic(http.ErrAbortHandler)
 		}
 	}))
-	t.Cleanup(s.Close)
 	for _, want := range []string{"", "the endpoint did not respond"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.URL, nil)
 		require.NoError(t, err)

@@ -9,8 +9,9 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
-	"os"
 	"testing"
+
+	"bahi/internal/test/worktest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -46,9 +47,7 @@ func asPNG(t testing.TB, m image.Image) []byte {
 
 func file(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
-	return data
+	return worktest.File(t, "testdata/"+name)
 }
 
 // segment is a segment of a JPEG.

@@ -2,7 +2,6 @@ package khatapage_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/unit"
+	"bahi/internal/test/worktest"
 )
 
 var today = func() unit.Date {
@@ -79,8 +79,7 @@ func value[T any](v *T) (zero T) {
 // The blocks of pages.txt are a page with its entries (=, with ? where they are unsure) and its warnings (!).
 func TestPagesAreRead(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/pages.txt")
-	require.NoError(t, err)
+	text := worktest.File(t, "testdata/pages.txt")
 	blocks := strings.Split(string(text), "\n## ")
 	require.Len(t, blocks, 49)
 	for _, block := range blocks {

@@ -2,7 +2,6 @@ package ordertext_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"bahi/domain/ledger/ordertext"
 	"bahi/domain/person"
 	"bahi/domain/unit"
+	"bahi/internal/test/worktest"
 )
 
 // message is a line of the corpus: a message and its orders.
@@ -24,8 +24,7 @@ type message struct {
 // rows returns the rows of a table, of three cells each.
 func rows(t testing.TB, name string) (all [][]string) {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
+	text := worktest.File(t, name)
 	for line := range strings.Lines(string(text)) {
 		if cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); !strings.HasPrefix(line, "# ") {
 			require.Len(t, cells, 3, line)

@@ -20,6 +20,7 @@ import (
 	"bahi/domain/ledger/replay"
 	"bahi/domain/unit"
 	"bahi/internal/test/python"
+	"bahi/internal/test/worktest"
 )
 
 var update = flag.Bool("update", false, "write the test vectors")
@@ -72,8 +73,7 @@ func TestVectors(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(vectorsFile, all.Bytes(), 0o600))
 	}
-	stored, err := os.ReadFile(vectorsFile)
-	require.NoError(t, err)
+	stored := worktest.File(t, vectorsFile)
 	require.Equal(t, len(stored), all.Len(), "go test -update writes the vectors")
 	require.True(t, bytes.Equal(stored, all.Bytes()), "go test -update writes the vectors")
 	require.Less(t, len(stored), 2_000_000)
@@ -85,8 +85,7 @@ func TestPythonHasTheSameBooks(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "python3", "../../../docs/replay.py", "--vectors", vectorsFile).CombinedOutput()
 	require.NoError(t, err, "%.2000s", out)
 	require.Equal(t, fmt.Sprintf("%d of %d books have the digests of the vectors.\n", vectors, vectors), string(out))
-	program, err := os.ReadFile("../../../docs/replay.py")
-	require.NoError(t, err)
+	program := worktest.File(t, "../../../docs/replay.py")
 	require.LessOrEqual(t, bytes.Count(program, []byte("\n")), 500)
 }
 

@@ -2,7 +2,6 @@ package contact_test
 
 import (
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
 	"bahi/internal/test/eventtest"
+	"bahi/internal/test/worktest"
 )
 
 const id = "9"
@@ -224,8 +224,7 @@ func TestANetworkKnowsAContactByIds(t *testing.T) {
 // A row of words.tsv has the purpose of a keyword, a text quoted as in Go, and the meaning of the text; - means no meaning.
 func TestWordsAreTheWholeText(t *testing.T) {
 	t.Parallel()
-	table, err := os.ReadFile("testdata/words.tsv")
-	require.NoError(t, err)
+	table := worktest.File(t, "testdata/words.tsv")
 	tried := 0
 	for line := range strings.Lines(string(table)) {
 		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")

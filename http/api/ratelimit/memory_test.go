@@ -27,7 +27,7 @@ func TestAReturnedRequestDoesNotCount(t *testing.T) {
 		m.Return(t.Context(), somebody)
 	}
 	m.Take(t.Context(), somebody, perMin)
-	c.move(time.Second)
+	c.Pass(time.Second)
 	m.Take(t.Context(), somebody, perMin)
 	m.Return(t.Context(), somebody)
 	require.Equal(t, ratelimit.Decision{Allowed: true, Remaining: 1, Next: 59 * time.Second},
@@ -57,7 +57,7 @@ func TestUnusedKeysAreRemoved(t *testing.T) {
 		m.Take(t.Context(), address(n), perMin)
 	}
 	require.Equal(t, 10_000, m.Keys())
-	c.move(time.Minute)
+	c.Pass(time.Minute)
 	for n := range 10_000 {
 		m.Take(t.Context(), address(10_000+n%5000), perMin)
 	}

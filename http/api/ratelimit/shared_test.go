@@ -13,10 +13,11 @@ import (
 
 	"bahi/http/api/ratelimit"
 	"bahi/internal/test/logtest"
+	"bahi/internal/test/worktest"
 )
 
 // shared returns a Shared of the Redis at an address, with its clock and its log.
-func shared(t *testing.T, open func(string) (*ratelimit.Redis, error), address string) (*ratelimit.Shared, *clock, *logtest.Buffer) {
+func shared(t *testing.T, open func(string) (*ratelimit.Redis, error), address string) (*ratelimit.Shared, *worktest.Clock, *logtest.Buffer) {
 	t.Helper()
 	r, err := open("redis://" + address)
 	require.NoError(t, err)
@@ -54,15 +55,15 @@ func TestLimitsHoldWhileRedisIsAway(t *testing.T) {
 	}
 	require.False(t, s.Take(t.Context(), somebody, perMin).Allowed)
 	require.Equal(t, 1, strings.Count(logs.String(), "Redis failed; counting rate limits in this process only"))
-	c.move(30 * time.Second)
+	c.Pass(30 * time.Second)
 	require.False(t, s.Take(t.Context(), somebody, perMin).Allowed)
 	require.Equal(t, 1, strings.Count(logs.String(), "level=WARN"), "not one a request")
-	c.move(30 * time.Second)
+	c.Pass(30 * time.Second)
 	require.True(t, s.Take(t.Context(), somebody, perMin).Allowed, "the window slides here too")
 	require.Equal(t, 2, strings.Count(logs.String(), "level=WARN"), "once a minute")
 
 	require.NoError(t, server.Restart())
-	c.move(2 * time.Second)
+	c.Pass(2 * time.Second)
 	require.Equal(t, 1, s.Take(t.Context(), somebody, perMin).Remaining, "Redis keeps its earlier counts")
 }
 
@@ -82,7 +83,7 @@ func TestOneRequestAtATimeWaitsForASilentRedis(t *testing.T) {
 	}
 	require.Less(t, time.Since(began), 100*ratelimit.Patience, "the others do not wait")
 	require.Contains(t, logs.String(), "count in Redis")
-	c.move(time.Second)
+	c.Pass(time.Second)
 	began = time.Now()
 	s.Take(t.Context(), somebody, perMin)
 	require.GreaterOrEqual(t, time.Since(began), ratelimit.Patience/2, "a second later Redis is called again")

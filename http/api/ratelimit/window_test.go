@@ -14,26 +14,11 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/http/api/ratelimit"
+	"bahi/internal/test/worktest"
 )
 
-// clock is a clock that only the test moves.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func newClock() *clock { return &clock{at: time.Date(2025, 3, 31, 23, 59, 30, 0, time.UTC)} }
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) move(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(by)
+func newClock() *worktest.Clock {
+	return worktest.NewClock(time.Date(2025, 3, 31, 23, 59, 30, 0, time.UTC))
 }
 
 // counter is a store and its clock.
@@ -49,7 +34,7 @@ var stores = map[string]func(*testing.T) counter{
 		m := ratelimit.NewMemory(c.Now, 0)
 		return counter{func(key ratelimit.Key, limit ratelimit.Limit) ratelimit.Decision {
 			return m.Take(t.Context(), key, limit)
-		}, c.move}
+		}, c.Pass}
 	},
 	"redis": func(t *testing.T) counter {
 		c, server := newClock(), miniredis.RunT(t)
@@ -63,7 +48,7 @@ var stores = map[string]func(*testing.T) counter{
 				require.NoError(t, err)
 				return d
 			},
-			pass: func(by time.Duration) { c.move(by); server.SetTime(c.Now()) },
+			pass: func(by time.Duration) { c.Pass(by); server.SetTime(c.Now()) },
 		}
 	},
 }

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/journaltest"
+	"bahi/internal/test/pgtest"
 )
 
 // The program ends itself at each step of an append under load, and starts again. At the end, the books have each answered write once, and
@@ -84,9 +84,7 @@ func diesAtEach(t *testing.T, program string, steps []string, has func(step stri
 // isDense requires that the log has the positions 1 to its head, and that no transaction is cut.
 func isDense(t *testing.T, database, step string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(context.WithoutCancel(t.Context()))
+	conn := pgtest.Connect(t, database)
 	var dense, whole bool
 	require.NoError(t, conn.QueryRow(t.Context(), `
 		select count(*) = max(position) and min(position) = 1, bool_and(more = 0 or follows = more - 1)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"testing"
 
+	"bahi/internal/test/worktest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,8 +21,7 @@ func kills(t *testing.T) (overlay string, steps []string) {
 	module, err := filepath.Abs(root)
 	require.NoError(t, err)
 	for _, name := range []string{"kill-group", "kill-journal"} {
-		text, err := os.ReadFile(name + ".txt")
-		require.NoError(t, err)
+		text := worktest.File(t, name+".txt")
 		m, err := parse(name, string(text))
 		require.NoError(t, err)
 		source, err := m.apply(root)

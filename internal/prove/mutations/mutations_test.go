@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 
+	"bahi/internal/test/worktest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -50,8 +52,7 @@ func TestEachMutationAppliesToTheTree(t *testing.T) {
 // A reader must be able to look up what the document names.
 func TestThePageNamesWhatExists(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "docs/correctness.md"))
-	require.NoError(t, err)
+	text := worktest.File(t, filepath.Join(root, "docs/correctness.md"))
 	tests := testsOf(t)
 	require.NotEmpty(t, testName.FindAllString(string(text), -1))
 	for _, name := range testName.FindAllString(string(text), -1) {

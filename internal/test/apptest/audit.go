@@ -70,8 +70,7 @@ func (o *Server) AuditEvents(token, query string) (all []AuditEvent) {
 	o.T.Helper()
 	for path := "/audit/events?" + query; path != ""; {
 		a := o.Bearer(token).GET(path).Status(200)
-		var page []AuditEvent
-		a.JSON(&page)
+		page := apitest.Read[[]AuditEvent](a)
 		all = append(all, page...)
 		link := a.Header("Link")
 		path, _, _ = strings.Cut(strings.TrimPrefix(link, "<"), ">")

@@ -33,6 +33,8 @@ import (
 	"bahi/domain/access/user"
 	"bahi/internal/app"
 	"bahi/internal/pgcluster"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/pgtest"
 )
 
 // Marker is text in the uploaded picture, like the owner's name that a camera adds.
@@ -123,8 +125,7 @@ func Live(t *testing.T, p *Process, data string) *life {
 	l.Anonymous().POST("/api/v1/auth/verify-email", map[string]string{"token": token}).Status(200)
 	in := l.SignIn(Addresses[0], password)
 	l.Known.Know(in.Access, in.Refresh)
-	var renewed Tokens
-	l.Anonymous().POST("/api/v1/auth/refresh", map[string]string{"refresh_token": in.Refresh}).Status(200).JSON(&renewed)
+	renewed := apitest.Read[Tokens](l.Anonymous().POST("/api/v1/auth/refresh", map[string]string{"refresh_token": in.Refresh}).Status(200))
 	l.Known.Know(renewed.Access, renewed.Refresh)
 	l.Person = Person{Client: l.Bearer(renewed.Access), SignedIn: in}
 	l.Id, l.Workspace = in.User.ID, l.Person.Me().WorkspaceID
@@ -308,15 +309,11 @@ func (x *traces) InDatabase(url string) (found []string) {
 	conn, err := pgx.Connect(x.t.Context(), url)
 	require.NoError(x.t, err)
 	defer conn.Close(x.t.Context())
-	rows, _ := conn.Query(x.t.Context(), `
+	tables := pgtest.Values[string](x.t, conn, `
 		select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'm')`)
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(x.t, err)
 	require.Contains(x.t, tables, "log.event")
 	for _, table := range tables {
-		rows, _ := conn.Query(x.t.Context(), `select row::text from `+table+` row`)
-		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(x.t, err, table)
+		all := pgtest.Values[string](x.t, conn, `select row::text from `+table+` row`)
 		found = append(found, x.In(table, []byte(strings.Join(all, "\n")))...)
 	}
 	return found

@@ -22,6 +22,7 @@ import (
 	"bahi/internal/test/idptest"
 	"bahi/internal/test/journaltest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
 	"bahi/migrations"
 )
 
@@ -99,8 +100,7 @@ func TestsOf(t *testing.T, patterns ...string) (names []string) {
 		require.NoError(t, err)
 		require.NotEmpty(t, files, pattern)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := worktest.File(t, file)
 			for _, m := range testNamed.FindAllStringSubmatch(string(text), -1) {
 				names = append(names, m[1])
 			}
@@ -184,7 +184,6 @@ func From(c *apitest.Client, address string) *apitest.Client {
 // Token returns the secret that the system has created for the calls of a provider.
 func (o *Server) Token(port string) string {
 	o.T.Helper()
-	text, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", port+".token"))
-	require.NoError(o.T, err)
+	text := worktest.File(o.T, filepath.Join(o.Sys.Settings.Data, "keys", port+".token"))
 	return strings.TrimSpace(string(text))
 }

@@ -22,6 +22,7 @@ import (
 
 	"bahi/commands/lease"
 	"bahi/internal/test/bench"
+	"bahi/internal/test/pgtest"
 )
 
 const loadClients = 16
@@ -359,7 +360,6 @@ func EndLeases(t *testing.T, database string, killed time.Time) {
 		`update knowledge.lease set until = now() where until <= $1`,
 		`update river.river_leader set expires_at = now() where expires_at <= $1`,
 	} {
-		_, err = conn.Exec(t.Context(), sql, killed.Add(lease.Duration))
-		require.NoError(t, err)
+		pgtest.Exec(t, conn, sql, killed.Add(lease.Duration))
 	}
 }

@@ -76,8 +76,7 @@ func Migrated(t testing.TB) string {
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	_, err = conn.Exec(t.Context(), `update log.identity set store_id = gen_random_uuid()`)
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, `update log.identity set store_id = gen_random_uuid()`)
 	return url
 }
 
@@ -242,8 +241,7 @@ type BankAccount struct {
 
 // Open opens an account and returns its id.
 func Open(c *apitest.Client, name string) int64 {
-	var a BankAccount
-	c.POST("/bank", map[string]string{"name": name}).Status(201).JSON(&a)
+	a := apitest.Read[BankAccount](c.POST("/bank", map[string]string{"name": name}).Status(201))
 	return a.ID
 }
 
@@ -268,8 +266,7 @@ func Post(c *apitest.Client, account int64, body string) (row BankRow) {
 
 // Balances formats a ledger as "date amount" with each row's running balance, in order.
 func Balances(c *apitest.Client, path string) string {
-	var rows []BankRow
-	c.GET(path).Status(200).JSON(&rows)
+	rows := apitest.Read[[]BankRow](c.GET(path).Status(200))
 	short := make([]string, len(rows))
 	for i, r := range rows {
 		short[i] = r.Date[5:] + " " + r.Balance.String()

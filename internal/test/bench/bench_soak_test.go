@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/bench"
+	"bahi/internal/test/worktest"
 )
 
 // TestBenchMeasuresEveryFigure runs the real benchmark, but so briefly that its numbers mean nothing.
@@ -30,8 +31,7 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 		"--quick", "--rows=2000", "--round=50ms", "--rounds=1", "--sustain=200ms", "--dir="+temporary, "--json="+figures).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
-	text, err := os.ReadFile(figures)
-	require.NoError(t, err)
+	text := worktest.File(t, figures)
 	var report bench.Report
 	require.NoError(t, json.Unmarshal(text, &report))
 	names := map[string]bench.Figure{}

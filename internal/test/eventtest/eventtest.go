@@ -15,6 +15,15 @@ import (
 	"bahi/domain/fault"
 )
 
+// Faults returns the refusal of fields, given as pairs of a field and a message.
+func Faults(fieldsAndMessages ...string) *fault.Error {
+	var fields []fault.Field
+	for i := 0; i < len(fieldsAndMessages); i += 2 {
+		fields = append(fields, fault.Field{Field: fieldsAndMessages[i], Message: fieldsAndMessages[i+1]})
+	}
+	return fault.Fields(fields...)
+}
+
 // History is an aggregate's history before a case.
 type History[S any] struct {
 	t      *testing.T

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/khatapages"
+	"bahi/internal/test/worktest"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/khata-page.png")
@@ -18,8 +19,7 @@ func TestShippedPageIsTheDrawnOne(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile("../../../docs/khata-page.png", file, 0o644))
 	}
-	stored, err := os.ReadFile("../../../docs/khata-page.png")
-	require.NoError(t, err)
+	stored := worktest.File(t, "../../../docs/khata-page.png")
 	require.Equal(t, file, stored)
 	require.Len(t, rows, 4)
 	require.Equal(t, "1,25,000", khatapages.Grouped(125_000))

@@ -5,7 +5,6 @@ import (
 	"image"
 	"image/png"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 
 	"bahi/domain/ledger/ordertext"
 	"bahi/internal/test/llmtest"
+	"bahi/internal/test/worktest"
 	"bahi/providers/egress"
 	"bahi/providers/llm"
 	"bahi/providers/llm/orders"
@@ -84,7 +84,7 @@ func TestPictureIsReadByTheVisionModel(t *testing.T) {
 	t.Parallel()
 	var file bytes.Buffer
 	require.NoError(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, 8, 8))))
-	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	files := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/page.png":
 			_, _ = w.Write(file.Bytes())
@@ -102,7 +102,6 @@ func TestPictureIsReadByTheVisionModel(t *testing.T) {
 			http.NotFound(w, r)
 		}
 	}))
-	t.Cleanup(files.Close)
 	at := strings.TrimPrefix(files.URL, "http://")
 	answer := llmtest.Says(`{"slip_number": null, "entries": [{"item_name": "payal", "weight": 250, "quantity": null, "client_name": null}]}`)
 	media := func(path string) string { return `{"url":"` + files.URL + path + `","content_type":"image/png"}` }
