@@ -107,6 +107,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 		refuse("trigger", "only a trigger has it")
 	case c.Type == Triggered && t == nil:
 		refuse("trigger", "is required")
+	case t != nil && t.Event != "keyword" && !slices.Contains([]string{"contact_created", "message_received"}, t.Event): // refused itself
 	case t != nil && (t.Event == "keyword") != (folded(t.Keyword) != ""):
 		refuse("trigger.keyword", "allowed only with the event keyword")
 	}
