@@ -83,46 +83,51 @@ func (c *Confirmations) Request(ctx context.Context, req commands.Request, in co
 	if out, done, err := commands.PreviousOutcome(ctx, c.Commands, req, confirmation.Kind); done || err != nil {
 		return out, err
 	}
-	if err = in.Check(c.Today()); err != nil {
-		return out, err
-	}
 	found, position, err := c.Parties.Candidates(ctx, req.Workspace, in.Kind, in.Accounts, in.AsOf)
 	if err != nil {
 		return out, err
 	}
-	parties, err := in.Choose(found)
-	if err != nil {
-		return out, err
-	}
+	parties, wrong := in.Choose(found)
+	wrong = fault.Join(in.Check(c.Today()), wrong)
 	return commands.Do(ctx, c.Commands, req, confirmation.Kind, func(ctx context.Context, tx *commands.Tx) error {
-		return c.request(ctx, tx, in, position, parties)
+		t, unknown := c.templateOf(ctx, tx, in)
+		if err := fault.Join(wrong, unknown); err != nil {
+			return err
+		}
+		return c.request(ctx, tx, in, t, confirmation.Begin{Requested: confirmation.Requested{Kind: in.Kind, AsOf: in.AsOf,
+			Position: position, Channel: in.Channel, Template: in.Template}, Parties: parties})
 	})
 }
 
-func (c *Confirmations) request(ctx context.Context, tx *commands.Tx, in confirmation.Request, position event.Position,
-	parties []confirmation.Party) error {
+// templateOf returns the template of a request, or the faults of its channel and template.
+func (c *Confirmations) templateOf(ctx context.Context, tx *commands.Tx, in confirmation.Request) (template.State, error) {
 	of, err := commands.Load(ctx, tx, channel.Kind, id(in.Channel))
 	if err != nil {
-		return err
+		return template.State{}, err
 	}
 	t, err := commands.Load(ctx, tx, template.Kind, id(in.Template))
 	if err != nil {
-		return err
+		return t.State, err
 	}
+	var wrong []error
 	if of.State.Type == "" || of.Workspace != tx.Workspace() {
-		return fault.Wrong("channelId", "Channel not found")
+		wrong = append(wrong, fault.Wrong("channelId", "Channel not found"))
 	}
-	if t.Workspace != tx.Workspace() {
-		t.State = template.State{}
+	if t.State.Channel == 0 || t.Workspace != tx.Workspace() {
+		wrong = append(wrong, fault.Wrong("templateId", template.ErrNotFound.Detail))
 	}
-	params, err := confirmation.Params(t.State.Parameters, t.State.Extras)
+	return t.State, fault.Join(wrong...)
+}
+
+func (c *Confirmations) request(ctx context.Context, tx *commands.Tx, in confirmation.Request, t template.State,
+	requested confirmation.Begin) error {
+	params, err := confirmation.Params(t.Parameters, t.Extras)
 	if err != nil {
 		return err
 	}
 	begin := campaign.Begin{Plan: campaign.Plan{Name: "Balances as of " + in.AsOf.String(), Type: campaign.Broadcast, Template: in.Template,
-		Channel: in.Channel, Audience: campaign.Parties, Params: params}, Template: t.State, Now: tx.Now()}
-	requested := confirmation.Begin{Requested: confirmation.Requested{Kind: in.Kind, AsOf: in.AsOf, Position: position, Channel: in.Channel,
-		Template: in.Template, Document: slices.Contains(t.State.Extras, "header_document")}, Parties: parties}
+		Channel: in.Channel, Audience: campaign.Parties, Params: params}, Template: t, Now: tx.Now()}
+	requested.Document = slices.Contains(t.Extras, "header_document")
 	if tx.DryRun() {
 		_, err = commands.DecideNew(ctx, tx, campaign.Kind, nil, func(string) event.Command[campaign.State] { return begin })
 		if err == nil {
@@ -138,7 +143,7 @@ func (c *Confirmations) request(ctx context.Context, tx *commands.Tx, in confirm
 	}
 	commands.NewRecord(tx, confirmation.Kind, id(begin.Confirmation))
 	commands.NewRecord(tx, campaign.Kind, id(requested.Campaign))
-	if begin.Blocks, err = c.freeze(ctx, tx, requested.Campaign, in.Channel, parties); err != nil {
+	if begin.Blocks, err = c.freeze(ctx, tx, requested.Campaign, in.Channel, requested.Parties); err != nil {
 		return err
 	}
 	if _, err = commands.Decide(ctx, tx, confirmation.Kind, id(begin.Confirmation), requested); err != nil {

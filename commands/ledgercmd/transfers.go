@@ -216,15 +216,19 @@ func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64)
 		return Paired{}, fault.Wrong("rows", "two different rows are needed")
 	}
 	found := make([]book.LedgerRow, len(ids))
+	unknown := make([]error, len(ids))
 	for i, row := range ids {
 		l, err := b.ledgerOfRow(ctx, row)
-		if err == nil && l == nil {
-			err = noRow(i)
-		}
 		if err != nil {
 			return Paired{}, err
 		}
+		if l == nil {
+			unknown[i] = noRow(i)
+		}
 		found[i] = book.LedgerRow{Ledger: l, ID: row}
+	}
+	if err := fault.Join(unknown...); err != nil {
+		return Paired{}, err
 	}
 	return b.pairing(ctx, req, found[0].Ledger, func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
 		rows := make([]PairedRow, len(found))

@@ -349,6 +349,8 @@ func money(text string) (int64, error) {
 	}
 	hundredths := amount.Shift(2)
 	switch {
+	case hundredths.IsNegative():
+		return wrong("must not be negative")
 	case !hundredths.IsInteger():
 		return wrong("at most 2 places")
 	case hundredths.NumDigits() > maxDigits:

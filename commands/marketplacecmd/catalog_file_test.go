@@ -108,7 +108,7 @@ func TestPricesAreReadExactly(t *testing.T) {
 	for text, want := range map[string]string{
 		"12.5": "a 1250", "₹ 1,25,000.50": "a 12500050", "Rs. 12": "a 1200", "rs12/-": "a 1200", "12 Rs.": "a 1200", "रु १२": "a 1200",
 		"\u200e૧,૨૫૦.૫૦": "a 125050", "1,250": "a 125000", "0": "a 0", "12.": "a 1200",
-		"12.5050": `2: price: at most 2 places ("12.5050")`, "-1": "2: price_amount: expected 0 to 999999999999999",
+		"12.5050": `2: price: at most 2 places ("12.5050")`, "-1": `2: price: must not be negative ("-1")`,
 		"99999999999999999":       `2: price: the number is too large ("99999999999999999")`,
 		strings.Repeat("9", 5000): `2: price: the number is too large ("` + strings.Repeat("9", 60) + `…")`,
 	} {

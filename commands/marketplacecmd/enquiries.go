@@ -3,6 +3,7 @@ package marketplacecmd
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -68,13 +69,18 @@ func addressed(ctx context.Context, tx *commands.Tx, c enquiry.Send) error {
 		unknown = errNoSuchAddressee
 	case err != nil:
 		return err
-	case c.Product != nil:
+	}
+	if c.Product != nil {
 		p, err := productOf(ctx, tx, c.Product.String())
-		if err != nil {
+		switch elsewhere := p.Company != c.To; {
+		case err != nil:
 			return err
-		}
-		if p.Company != c.To || !p.Active.Value {
+		case unknown == nil && (elsewhere || !p.Active.Value):
 			unknown = errNoSuchProduct
+		case unknown != nil && !p.Active.Value: // of any company
+			both := *unknown
+			both.Fields = slices.Concat(unknown.Fields, errNoSuchProduct.Fields)
+			unknown = &both
 		}
 	}
 	if unknown == nil {

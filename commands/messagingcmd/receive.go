@@ -266,7 +266,7 @@ func identify(ctx context.Context, tx *commands.Tx, of unique.Field[contact.Stat
 func (f *Messages) begin(
 	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, w Sender, phone string, s contact.Sender,
 ) (int64, error) {
-	c := contact.Add{Name: w.Name, Source: "chat"}
+	c := contact.Add{Name: person.Printable(w.Name), Source: "chat"}
 	if w.Social {
 		c.Source = "social"
 	}

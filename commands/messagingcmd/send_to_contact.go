@@ -52,6 +52,12 @@ func (f *Messages) compose(
 	if errors.Is(err, channel.ErrNotFound) {
 		err = fault.Fields(fault.Field{Field: "channelId", Message: channel.ErrNotFound.Detail})
 	}
+	var t template.State
+	if d.Template != 0 {
+		var wrongTemplate error
+		t, wrongTemplate = templateOf(ctx, tx, d.Template, b.TemplateParams)
+		wrong = fault.Join(wrong, wrongTemplate)
+	}
 	if err := fault.Join(wrong, err); err != nil {
 		return s, err
 	}
@@ -63,7 +69,7 @@ func (f *Messages) compose(
 		return s, fault.Fields(fault.Field{Field: "channelId", Message: "The channel does not reach the contact"})
 	}
 	if d.Template != 0 {
-		if s.filled, d.Text, err = fill(ctx, tx, d, b.TemplateParams, who); err != nil {
+		if s.filled, d.Text, err = fill(t, d.Channel, b.TemplateParams, who); err != nil {
 			return s, err
 		}
 	}
@@ -94,24 +100,32 @@ func shown(text *string) string {
 	return *text
 }
 
-// fill returns a template of the channel with its values, and the text for the contact.
-func fill(
-	ctx context.Context, tx *commands.Tx, d message.Draft, given template.Values, who contact.State,
-) (*network.Filled, string, error) {
-	l, err := commands.Load(ctx, tx, template.Kind, strconv.FormatInt(d.Template, 10))
+// templateOf returns a template of the workspace, or all faults of the template and its values.
+func templateOf(ctx context.Context, tx *commands.Tx, id int64, given template.Values) (template.State, error) {
+	l, err := commands.Load(ctx, tx, template.Kind, strconv.FormatInt(id, 10))
 	if err != nil {
-		return nil, "", err
+		return l.State, err
 	}
-	if l.Workspace != tx.Workspace() || l.State.Channel != d.Channel {
-		return nil, "", fault.Fields(fault.Field{Field: "templateId", Message: template.ErrNotFound.Detail})
+	var wrong error
+	if l.Workspace != tx.Workspace() || l.State.Channel == 0 {
+		l.State, wrong = template.State{}, fault.Wrong("templateId", template.ErrNotFound.Detail)
+	} else if !l.State.Sendable() {
+		wrong = fault.Wrong("templateId", "The network does not allow the template now")
 	}
-	if !l.State.Sendable() {
-		return nil, "", fault.Fields(fault.Field{Field: "templateId", Message: "The network does not allow the template now"})
+	return l.State, fault.Join(wrong, l.State.Check("templateParams", given))
+}
+
+// fill returns a template of the channel with its values, and the text for the contact.
+func fill(t template.State, channel int64, given template.Values, who contact.State) (*network.Filled, string, error) {
+	if t.Channel != channel {
+		return nil, "", fault.Wrong("templateId", template.ErrNotFound.Detail)
 	}
-	if err := l.State.Check("templateParams", given); err != nil {
-		return nil, "", err
+	filled, text := t.Filled(given, shown(who.Name.Shown()), shown(who.Phone.Shown()))
+	for _, v := range filled.Body {
+		if v.Text == "" {
+			return nil, "", fault.Wrong("templateParams."+v.Name, "is empty: the contact has no phone")
+		}
 	}
-	filled, text := l.State.Filled(given, shown(who.Name.Shown()), shown(who.Phone.Shown()))
 	return &filled, text, nil
 }
 

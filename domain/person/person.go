@@ -64,6 +64,16 @@ func Name(field, text string) (string, error) {
 	return text, nil
 }
 
+// Printable returns a network's text about a person in one line, without unprintable characters.
+func Printable(text string) string {
+	return strings.Join(strings.Fields(strings.Map(func(c rune) rune {
+		if unprintable(c) && !unicode.IsSpace(c) {
+			return -1
+		}
+		return c
+	}, text)), " ")
+}
+
 // Folded returns a name or an address in the form for searches: independent of case and of the composition of accents.
 func Folded(text string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(text))))

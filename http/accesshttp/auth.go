@@ -165,7 +165,7 @@ func (r *Routes) undo() {
 
 func (r *Routes) sessions() {
 	login := authOp("login", "POST", "/login", "Sign in with a password")
-	login.Errors = []int{http.StatusUnauthorized}
+	login.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 	api.Handle(r.API, login, func(ctx context.Context, in *struct {
 		Body struct {
 			Email    string `json:"email"    maxLength:"1000" doc:"Email address"`

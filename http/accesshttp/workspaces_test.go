@@ -31,6 +31,8 @@ func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
 	workspace := "/api/v1/workspaces/" + asha.Workspace
 
 	var sent invitation
+	asha.POST(workspace+"/invitations", apptest.Invite("x", `{}`)).Problem(422, "Validation error", "email", "expected an email address",
+		"permissions", "at least one area is required, and a workspace cannot grant operator")
 	a := asha.POST(workspace+"/invitations", apptest.Invite(" "+strings.ToUpper(o.Address("ravi")),
 		`{"ledger":"read","marketplace":"read"}`)).Status(201)
 	a.JSON(&sent)

@@ -358,6 +358,10 @@ func TestBadConfirmations(t *testing.T) {
 	}
 	request("2025-03-31", 1<<40, a.template).Problem(422, "Validation error", "channelId", "Channel not found")
 	request("2025-03-31", a.channel, 1<<40).Problem(422, "Validation error", "templateId", "Template not found")
+	a.POST(confirmations, `{"accounts":[999999999,999999999],"as_of":"2199-01-01","channelId":999999999,"templateId":999999999}`).
+		Problem(422, "Validation error", "accounts[1]", "is named twice", "as_of", "must not be in the future",
+			"accounts[0]", "Account not found", "accounts[1]", "Account not found", "channelId", "Channel not found",
+			"templateId", "Template not found")
 	request("2025-03-31", a.channel, a.templates["offer"]).Status(422).Contains("the template's placeholder customer is none of")
 	other := apptest.IdOf(t, []byte(a.POST("/api/channels", `{"name":"Other","type":"chat"}`).Status(201).Text))
 	request("2025-03-31", other, a.template).Problem(422, "Validation error", "templateId", "Template not found")

@@ -166,6 +166,8 @@ func TestRowsThatExistArePaired(t *testing.T) {
 	came := post("bank", m.cash, "in", `{"amount":8}`)
 	pair(paid, paid).Problem(422, "Validation error", "rows", "two different rows are needed")
 	pair(paid, came).Problem(422, "Validation error", "rows", "the rows differ by 1 rupees: their values must be opposite")
+	pair(999999998, 999999999).Problem(422, "Validation error", "rows[0]", "there is no row with this id",
+		"rows[1]", "there is no row with this id")
 	pair(paid, 999999999).Problem(422, "Validation error", "rows[1]", "there is no row with this id")
 	pair(paid, post("bank", m.bank, "in", `{"amount":9}`)).Problem(422, "Validation error", "rows", "both rows are of the same account")
 	silver := post("karigar", m.karigar, "in", `{"fine_weight":95,"wastage_weight":5}`)

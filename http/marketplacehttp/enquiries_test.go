@@ -118,6 +118,8 @@ func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
 		`,"user_phone":"\u202aask at the shop\u202c"`)).Status(201).Contains(`"user_phone":"ask at the shop"`,
 		`"warnings":[{"field":"user_phone"`)
 	o.Anonymous().POST(enquiries, asking(uuid.New(), "")).Problem(400, "Company not found")
+	o.Anonymous().POST(enquiries, asking(uuid.New(), fmt.Sprintf(`,"product_id":%q`, uuid.New()))).Problem(400, "Company not found",
+		"to_company_id", "there is none with this id", "product_id", "there is none with this id")
 	for _, id := range []any{hook.ID, hidden.ID, uuid.New()} {
 		o.Anonymous().POST(enquiries, asking(mill.ID, fmt.Sprintf(`,"product_id":%q`, id))).Problem(400, "Product not found")
 	}

@@ -263,7 +263,7 @@ func (t *typesetter) word(word string, base face) []run {
 			flush()
 			current = f
 		}
-		if latin := latinOf(r); show == box && latin != "" {
+		if latin, known := latinOf(r); show == box && known {
 			t.transliterated = true
 			text = append(text, []rune(latin)...)
 			continue
@@ -278,16 +278,10 @@ func (t *typesetter) word(word string, base face) []run {
 	return runs
 }
 
-// latinOf transliterates a letter, number or mark to Latin letters. It returns "" for other characters.
-func latinOf(r rune) string {
-	if !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) {
-		return ""
-	}
-	latin := unidecode.Unidecode(string(r))
-	if !plain(strings.TrimSpace(latin)) {
-		return ""
-	}
-	return strings.TrimSpace(latin)
+// latinOf transliterates a letter, number or mark to Latin letters. Some marks have none, such as a sign that a consonant has no vowel.
+func latinOf(r rune) (latin string, known bool) {
+	latin = strings.TrimSpace(unidecode.Unidecode(string(r)))
+	return latin, plain(latin) && (unicode.IsMark(r) || latin != "" && (unicode.IsLetter(r) || unicode.IsNumber(r)))
 }
 
 // notes returns the notes about the document's text.

@@ -175,6 +175,7 @@ func TestEveryScriptOfIndiaIsShaped(t *testing.T) {
 	require.Empty(t, ts.notes())
 	ts.lines("王 and 李", regular, 100)
 	require.Len(t, ts.notes(), 1, "transliteration is said")
+	require.Equal(t, "sh rii lNkaa phuu", ts.shown("ශ් රී ලංකා ผู้"))
 }
 
 func TestTextFromRightToLeftKeepsItsOrder(t *testing.T) {

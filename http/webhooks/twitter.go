@@ -15,6 +15,7 @@ import (
 
 	"bahi/commands/inbox"
 	"bahi/commands/messagingcmd"
+	"bahi/providers/chatgateway"
 	"bahi/providers/lenient"
 )
 
@@ -123,6 +124,10 @@ func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcom
 		e, at := part.Value, fmt.Sprintf("%s[%d]", place, i)
 		if part.Wrong != "" {
 			o.Unread = append(o.Unread, at+": "+part.Wrong)
+			continue
+		}
+		if chatgateway.InGroup(part.Raw) {
+			o.Reason = reasonGroup
 			continue
 		}
 		from := string(e.Message.Sender)

@@ -87,9 +87,30 @@ func ServerAddr(data, setting string) (string, error) {
 			addr = DefaultAddr
 		}
 	}
-	host, port, err := net.SplitHostPort(addr)
+	addr, err := Reachable(addr)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", addressFile(data), err)
+	}
+	return addr, nil
+}
+
+// CheckAddr returns the fault of a setting that is an address to listen at.
+func CheckAddr(ctx context.Context, setting, addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", setting, err)
+	}
+	return nil
+}
+
+// Reachable returns the address at which this machine reaches a server that listens at an address.
+func Reachable(addr string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", err
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1" // the server listens on all addresses, and a container may not resolve localhost

@@ -9,6 +9,7 @@ import (
 	netmail "net/mail"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,6 +110,9 @@ func (o *IntegrationSettings) open(ctx context.Context, log *slog.Logger) (c cli
 			err = fmt.Errorf("%s: %w", settings, err)
 		}
 		wrong = append(wrong, err)
+	}
+	if slices.Contains(o.SocialSecrets, "") {
+		found("SOCIAL_APP_SECRET", errors.New("a secret is empty"))
 	}
 	if _, err := netmail.ParseAddress(o.AdminEmail); o.AdminEmail != "" && err != nil {
 		found("BAHI_ADMIN_EMAIL", errors.New("expected an address such as asha@example.org"))

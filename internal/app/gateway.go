@@ -32,10 +32,10 @@ type GatewaySettings struct {
 const DefaultGateway = "127.0.0.1:2113"
 
 // CheckGateway returns the faults of the settings.
-func (c GatewaySettings) CheckGateway() error {
+func (c GatewaySettings) CheckGateway(ctx context.Context) error {
 	_, err := c.pair()
-	if _, _, wrong := net.SplitHostPort(c.GatewayAddr); c.GatewayAddr != "" && wrong != nil {
-		err = errors.Join(err, fmt.Errorf("BAHI_GATEWAY_GRPC_ADDR: %w", wrong))
+	if c.GatewayAddr != "" {
+		err = errors.Join(err, CheckAddr(ctx, "BAHI_GATEWAY_GRPC_ADDR", c.GatewayAddr))
 	}
 	return err
 }

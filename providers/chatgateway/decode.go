@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,15 +105,13 @@ type envelope struct {
 		Type        string          `json:"type"`
 		Payload     json.RawMessage `json:"payload"`
 		Sender      struct {
-			Phone   lenient.Text `json:"phone"`
-			Name    string       `json:"name"`
-			UserID  lenient.Text `json:"userId"`
-			GroupID lenient.Text `json:"group_id"`
+			Phone  lenient.Text `json:"phone"`
+			Name   string       `json:"name"`
+			UserID lenient.Text `json:"userId"`
 		} `json:"sender"`
 		Context struct {
 			ID lenient.Text `json:"id"`
 		} `json:"context"`
-		GroupID lenient.Text `json:"group_id"`
 	} `json:"payload"`
 }
 
@@ -156,7 +155,10 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 			e.Reacts = cmp.Or(string(content.ID), string(p.Context.ID))
 		}
 		e.name(cmp.Or(string(p.Source), string(p.Sender.Phone)))
-		e.ofGroup(string(p.Source), string(p.GroupID), string(p.Sender.GroupID))
+		var message struct{ Payload json.RawMessage }
+		if _ = json.Unmarshal(body, &message); InGroup(body) || InGroup(message.Payload) {
+			e.Kind = Group
+		}
 		e.Text = cmp.Or(content.Text, content.Caption, content.Title, content.Emoji)
 		if content.URL != "" {
 			e.Media = &Media{URL: content.URL, ContentType: content.ContentType}
@@ -194,7 +196,11 @@ func decodeForm(body []byte) ([]Event, error) {
 		return []Event{e}, nil
 	}
 	e.name(get("From"))
-	e.ofGroup(get("From"), get("group_id"))
+	for name := range form {
+		if name != "Body" && namesGroup(name, get(name)) {
+			e.Kind = Group
+		}
+	}
 	if !form.Has("From") || !form.Has("Body") && !form.Has("MediaUrl0") {
 		e.Kind = Other
 	}
@@ -220,15 +226,36 @@ func (e *Event) name(id string) {
 	}
 }
 
-// These are the domains of some gateways' addresses: of people whose phone is hidden, and of groups.
-const (
-	hidden = "lid"
-	group  = "@g.us"
-)
+// hidden is the domain of some gateways' addresses: of people whose phone is hidden.
+const hidden = "lid"
 
-// ofGroup marks a message that was written in a group: it has a group's id, or its sender has a group's address.
-func (e *Event) ofGroup(sender string, groups ...string) {
-	if cmp.Or(groups...) != "" || strings.HasSuffix(sender, group) {
-		e.Kind = Group
+// groupAddress matches some gateways' addresses of groups.
+var groupAddress = regexp.MustCompile(`^\S+@g\.us$`)
+
+// InGroup reports whether the JSON of a message names a group, in a member such as group_id or is_group, or by its address. InGroup does not
+// read the content, which the sender writes.
+func InGroup(data []byte) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return false
+	}
+	content := []string{"payload", "message", "text", "referral", strings.Trim(string(members["type"]), `"`)}
+	for name, value := range members {
+		if !slices.Contains(content, name) && (namesGroup(name, strings.Trim(string(value), `"`)) || InGroup(value)) {
+			return true
+		}
+	}
+	return false
+}
+
+// namesGroup reports whether a member of a message names a group.
+func namesGroup(name, value string) bool {
+	switch name = strings.ToLower(name); {
+	case strings.HasSuffix(name, "type"):
+		return strings.HasSuffix(strings.ToLower(value), "group")
+	case strings.Contains(name, "group"):
+		return !slices.Contains([]string{"", "null", "false", "0", "[]", "{}"}, value)
+	default:
+		return groupAddress.MatchString(value)
 	}
 }

@@ -73,6 +73,47 @@ func TestBodiesAreRead(t *testing.T) {
 	}
 }
 
+func TestMessageOfAGroupIsOfAGroupHoweverTheNetworkSaysIt(t *testing.T) {
+	t.Parallel()
+	const address = `"120363023456789012@g.us"`
+	for _, member := range []string{
+		`"group_id":"G"`, `"group_id":7`, `"group_id":{"id":"G"}`, `"group_id":["G"]`, `"groupId":"G"`, `"GroupID":"G"`, `"group":{"id":"G"}`,
+		`"is_group":true`, `"isGroup":true`, `"isGroupMsg":"true"`, `"chat":{"type":"supergroup"}`, `"recipient_type":"group"`,
+		`"chat_id":` + address, `"context":{"group_id":"G"}`, `"sender":{"phone":"91","groupId":"G"}`, `"recipient":{"id":` + address + `}`,
+	} {
+		requireKind(t, chatgateway.Group, member)
+	}
+	for _, member := range []string{
+		`"group_id":null`, `"group_id":""`, `"group_id":false`, `"group_id":0`, `"group":{}`, `"group_id":[]`, `"isGroup":"false"`,
+		`"recipient_type":"individual"`, `"text":{"body":` + address + `}`, `"payload":{"text":` + address + `,"group":"x"}`,
+	} {
+		requireKind(t, chatgateway.Message, member)
+	}
+	for form, kind := range map[string]chatgateway.Kind{
+		"GroupId=G": chatgateway.Group, "GroupSid=G": chatgateway.Group, "IsGroup=true": chatgateway.Group, "ChatId=1203@g.us": chatgateway.Group,
+		"IsGroup=false&GroupId=": chatgateway.Message, "ProfileName=group": chatgateway.Message,
+	} {
+		events, err := chatgateway.Decode(formType, []byte("MessageSid=S&From=91&Body=1203@g.us&"+form))
+		require.NoError(t, err)
+		require.Equal(t, kind, events[0].Kind, form)
+	}
+}
+
+// requireKind checks the kind of a message with a member, in each form of JSON.
+func requireKind(t *testing.T, kind chatgateway.Kind, member string) {
+	t.Helper()
+	for _, body := range []string{
+		`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"1","type":"text",` + member + `}]}}]}]}`,
+		`{"entry":[{"messaging":[{"sender":{"id":"9"},"recipient":{"id":"1"},"message":{"mid":"m","text":"x"},` + member + `}]}]}`,
+		`{"type":"message","payload":{"id":"1","source":"91","type":"text",` + member + `}}`,
+		`{"type":"message",` + member + `,"payload":{"id":"1","source":"91","type":"text"}}`,
+	} {
+		events, err := chatgateway.Decode(jsonType, []byte(body))
+		require.NoError(t, err, body)
+		require.Equal(t, kind, events[0].Kind, body)
+	}
+}
+
 func TestBytesThatAreNoTextAreReplaced(t *testing.T) {
 	t.Parallel()
 	events, err := chatgateway.Decode(jsonType, []byte(`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"w1","type":"text",`+

@@ -114,7 +114,6 @@ type graphMessage struct {
 	Timestamp  moment `json:"timestamp"`
 	Type       string `json:"type"`
 	Text       body   `json:"text"`
-	GroupID    text   `json:"group_id"`
 	Reaction   struct {
 		Of    text   `json:"message_id"`
 		Emoji string `json:"emoji"`
@@ -218,6 +217,9 @@ func collect[T any](c *collected, sender, place string, parts lenient.List[T], e
 			continue
 		}
 		e := event(part.Value)
+		if e.Kind != Status && InGroup(part.Raw) {
+			e.Kind = Group
+		}
 		e.Sender = cmp.Or(sender, e.Sender)
 		c.add(e, at)
 	}
@@ -320,7 +322,6 @@ func (m graphMessage) event() Event {
 			e.Media, e.Text = &Media{URL: cmp.Or(f.URL, f.Link), ID: string(f.ID), ContentType: f.MimeType}, cmp.Or(e.Text, f.Caption)
 		}
 	}
-	e.ofGroup(string(m.From), string(m.GroupID))
 	return e
 }
 

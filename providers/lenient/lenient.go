@@ -27,10 +27,12 @@ func Read(data []byte, into any) (wrong string) {
 type Part[T any] struct {
 	Value T
 	Wrong string // why it is unreadable; empty: it is readable
+	Raw   json.RawMessage
 }
 
 // UnmarshalJSON never fails.
 func (p *Part[T]) UnmarshalJSON(data []byte) error {
+	p.Raw = data
 	if p.Wrong = Read(data, &p.Value); p.Wrong == "" && string(data) == "null" {
 		p.Wrong = "unexpected null"
 	}

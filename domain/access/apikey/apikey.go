@@ -113,22 +113,27 @@ type Create struct {
 	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"Time of expiry. A key created with another key expires with that key at the latest"`
 }
 
-// Decide refuses permissions that the creator does not have.
+// Decide refuses permissions that the creator does not have. It lists all faults of fields.
 func (c Create) Decide(s State) ([]event.Event[State], error) {
-	name, unfit := person.Name("name", c.Name)
+	name, wrongName := person.Name("name", c.Name)
+	var wrongPermissions, wrongExpiry error
+	if c.Permissions.Empty() {
+		wrongPermissions = fault.Wrong("permissions", "at least one is needed")
+	}
+	switch {
+	case c.ExpiresAt != nil && !c.ExpiresAt.After(c.Now):
+		wrongExpiry = fault.Wrong("expires_at", "must be in the future")
+	case c.ExpiresAt != nil && c.Ends != nil && c.ExpiresAt.After(*c.Ends):
+		wrongExpiry = fault.Wrong("expires_at", "must not be after the expiry of the creating key")
+	}
+	wrong := fault.Join(wrongName, wrongPermissions, wrongExpiry)
 	switch {
 	case s.SecretHash != nil:
 		return nil, fault.New(fault.Conflict, "API key exists already")
-	case unfit != nil:
-		return nil, unfit
-	case c.Permissions.Empty():
-		return nil, fault.Wrong("permissions", "at least one is needed")
+	case wrong != nil:
+		return nil, wrong
 	case !c.Permissions.Within(c.By.Permissions):
 		return nil, fault.New(fault.Forbidden, "A key cannot have more permissions than its creator")
-	case c.ExpiresAt != nil && !c.ExpiresAt.After(c.Now):
-		return nil, fault.Wrong("expires_at", "must be in the future")
-	case c.ExpiresAt != nil && c.Ends != nil && c.ExpiresAt.After(*c.Ends):
-		return nil, fault.Wrong("expires_at", "must not be after the expiry of the creating key")
 	case c.Makers > MaxMakers:
 		return nil, fault.New(fault.Conflict, "Too many keys, each created with the previous one")
 	}

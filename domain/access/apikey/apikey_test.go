@@ -49,7 +49,7 @@ func TestAKeysNameIsReadAsItIsWritten(t *testing.T) {
 		"\u2067till": "control characters are not allowed", "\ufeff": "control characters are not allowed",
 		"\u200c": "must have a visible character",
 	} {
-		none.Case(message).When(apikey.Create{Name: name}).ThenFails(fault.Fields(fault.Field{Field: "name", Message: message}))
+		none.Case(message).When(apikey.Create{Name: name, Permissions: actor.Permissions{Ledger: actor.Read}}).ThenFails(fault.Fields(fault.Field{Field: "name", Message: message}))
 	}
 }
 
@@ -71,6 +71,10 @@ func TestAKeyDoesNotOutlastTheOneThatMakesIt(t *testing.T) {
 	none.Case("or at the same time").When(made(&ends, &ends)).Then(until(&ends))
 	none.Case("not after it").When(made(&after, &ends)).
 		ThenFails(fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the expiry of the creating key"}))
+	wrong := made(new(now), &ends)
+	wrong.Name, wrong.Permissions = " ", actor.Permissions{}
+	none.Case("all faults are listed").When(wrong).ThenFails(fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"},
+		fault.Field{Field: "permissions", Message: "at least one is needed"}, fault.Field{Field: "expires_at", Message: "must be in the future"}))
 	none.Case("one without expiry creates such").When(made(nil, nil)).Then(until(nil))
 	none.Case("or another").When(made(&after, nil)).Then(until(&after))
 	most := made(nil, nil)

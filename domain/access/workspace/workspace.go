@@ -300,8 +300,8 @@ func (c Invite) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case c.Permissions.Empty() || c.Permissions.Operator:
-		return nil, fault.Wrong("permissions", "at least one area is required, and a workspace cannot grant operator")
+	case CheckGrant(c.Permissions) != nil:
+		return nil, CheckGrant(c.Permissions)
 	case !c.Permissions.Within(rights):
 		return nil, ErrTooMuch
 	case s.open(c.Now)-len(events) >= MaxInvitations:
@@ -311,6 +311,16 @@ func (c Invite) Decide(s State) ([]event.Event[State], error) {
 		Invitation: c.Invitation, By: c.By.String(), Email: c.Email, EmailKey: c.EmailKey, Permissions: c.Permissions,
 		InvitedAt: c.Now.UTC(), ExpiresAt: c.ExpiresAt.UTC(),
 	}), nil
+}
+
+var errGrant = fault.Wrong("permissions", "at least one area is required, and a workspace cannot grant operator")
+
+// CheckGrant returns the fault of permissions that no invitation can have.
+func CheckGrant(p actor.Permissions) error {
+	if p.Empty() || p.Operator {
+		return errGrant
+	}
+	return nil
 }
 
 // Withdraw withdraws any invitation, even another member's.
@@ -390,7 +400,7 @@ func (c Change) Decide(s State) ([]event.Event[State], error) {
 	case !member:
 		return nil, ErrNoMember
 	case c.To == (actor.Permissions{}) || to.Empty() || c.To.Operator:
-		return nil, fault.Wrong("permissions", "at least one area is required, and a workspace cannot grant operator")
+		return nil, errGrant
 	case !c.To.Within(rights):
 		return nil, ErrTooMuch
 	case !from.Within(rights):

@@ -50,7 +50,7 @@ func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 	}
 	switch {
 	case len(wrong) > 0:
-		return nil, fault.Fields(wrong...)
+		return nil, fault.Besides(fault.Fields(wrong...), refused(rows, s))
 	case bytes > MaxBytes:
 		return nil, errTooLarge
 	}

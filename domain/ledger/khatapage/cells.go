@@ -41,6 +41,7 @@ type amountOf struct {
 	unit        string // g, kg, rs, %; "": none
 	grouped     bool   // grouped as amounts are, or with /- at the end
 	doubtful    bool
+	unclear     bool   // ends with a hyphen or has one bracket: it may be negative
 	cut         bool   // ends with a mark, which may have been more digits
 	kind        string // column
 	repeats     bool   // a ditto mark
@@ -294,7 +295,7 @@ func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 	}
 	long := l.groups > 2 && !n.grouped && n.thousandths >= 100_000_000
 	cut := n.kind == amountColumn && (n.cut || n.places == 1)
-	if n.doubtful || !n.proven && (n.Confidence < sureNumber || long || cut) {
+	if n.unclear || n.doubtful || !n.proven && (n.Confidence < sureNumber || long || cut) {
 		r.doubt(c, "the number %q of the line %q is hard to read", n.Text, c.raw)
 	}
 	if n.thousandths < 0 {
@@ -409,8 +410,11 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 			break
 		}
 	}
-	negative := strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")")
-	text = strings.TrimRight(strings.Trim(text, "()"), "|_-")
+	opens, closes := strings.HasPrefix(text, "("), strings.HasSuffix(text, ")")
+	negative, open := opens && closes, opens != closes
+	text = strings.TrimRight(strings.Trim(text, "()"), "|_")
+	n.unclear = open || strings.HasSuffix(text, "-")
+	text = strings.TrimRight(text, "|_-")
 	marked := text
 	text = strings.TrimRight(text, ".,;:'\"|_-")
 	n.cut = text != marked

@@ -120,7 +120,23 @@ func TestATextIsReadInTheCharacterSetThatItDeclares(t *testing.T) {
 		_, err = botsource.Decode(chinese, declares)
 		require.ErrorIs(t, err, botsource.ErrNotText, declares)
 	}
-	got, err := botsource.Decode([]byte("<meta charset=gb2312><p>आज दुकान खुली है"), "text/html; charset=gb2312")
+	for name, text := range map[string]string{
+		"gb2312": "营业时间是九点到五点", "gbk": "營業時間", "big5": "營業時間是九點", "shift_jis": "営業時間は九時", "euc-kr": "영업 시간", "euc-jp": "営業時間",
+		"windows-1251": "Часы работы", "windows-1256": "ساعات العمل",
+	} {
+		encoding, err := htmlindex.Get(name)
+		require.NoError(t, err)
+		data, err := encoding.NewEncoder().Bytes([]byte("<h1>Opening hours</h1><p>Our opening hours: " + text + " every day."))
+		require.NoError(t, err)
+		for _, declares := range []string{"", "text/html", "text/html; charset=utf-8", "text/html; charset=iso-8859-1"} {
+			_, err = botsource.Decode(data, declares)
+			require.ErrorIs(t, err, botsource.ErrNotText, "%s as %s", name, declares)
+		}
+	}
+	got, err := botsource.Decode([]byte("d\x92\xe9t\xe9 \xab\xa0\x9cuvre\xa0\xbb \x97 5 \x80 \x93\xc9l\xe8ve\x94"), "text/html")
+	require.NoError(t, err)
+	require.Equal(t, "d’été «\u00a0œuvre\u00a0» — 5 € “Élève”", got)
+	got, err = botsource.Decode([]byte("<meta charset=gb2312><p>आज दुकान खुली है"), "text/html; charset=gb2312")
 	require.NoError(t, err)
 	require.Contains(t, got, "आज दुकान", "it is UTF-8, whatever it declares")
 }

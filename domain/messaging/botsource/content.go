@@ -5,6 +5,7 @@ import (
 	"mime"
 	"regexp"
 	"slices"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -87,9 +88,8 @@ func Decode(data []byte, contentType string) (string, error) {
 }
 
 const (
-	sureUTF8    = 16   // minimum number of continuation bytes of a text that is certainly UTF-8
-	maxBroken   = 500  // minimum number of letters per invalid one
-	firstLetter = 0xc0 // first letter of windows-1252 after ASCII
+	sureUTF8  = 16  // minimum number of continuation bytes of a text that is certainly UTF-8
+	maxBroken = 500 // minimum number of letters per invalid one
 )
 
 var xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)
@@ -111,23 +111,32 @@ func readable(text []byte) bool {
 	return !bytes.ContainsFunc(text, neverText) && bytes.Count(text, []byte("\ufffd"))*maxBroken <= utf8.RuneCount(text)
 }
 
-// western reports whether bytes may be a text of windows-1252: all bytes are in the code page, and most letters beyond ASCII are between
-// other letters.
+// western reports whether bytes may be a text of windows-1252: all bytes are in the code page, and most characters beyond ASCII are next to
+// characters of ASCII, the signs not within words. In Chinese, Japanese and Korean encodings, and in other alphabets, most are not.
 func western(data []byte) bool {
-	letters, joined := 0, 0
+	foreign := func(i int) bool {
+		return i >= 0 && i < len(data) && data[i] >= utf8.RuneSelf && !slices.Contains(western1252, data[i])
+	}
+	letter := func(i int) bool {
+		return i >= 0 && i < len(data) && unicode.IsLetter(charmap.Windows1252.DecodeByte(data[i]))
+	}
+	all, joined := 0, 0
 	for i, c := range data {
-		switch {
-		case slices.Contains([]byte{0x81, 0x8d, 0x8f, 0x90, 0x9d}, c):
+		if slices.Contains([]byte{0x81, 0x8d, 0x8f, 0x90, 0x9d}, c) {
 			return false
-		case c >= firstLetter:
-			letters++
-			if i > 0 && data[i-1] >= firstLetter || i+1 < len(data) && data[i+1] >= firstLetter {
+		}
+		if foreign(i) {
+			all++
+			if foreign(i-1) || foreign(i+1) || !letter(i) && letter(i-1) && letter(i+1) {
 				joined++
 			}
 		}
 	}
-	return 2*joined <= letters
+	return 2*joined <= all
 }
+
+// western1252 are the quotes, dashes and spaces of windows-1252, which are next to letters: … ‘ ’ “ ” – —, a fixed space, « and ».
+var western1252 = []byte{0x85, 0x91, 0x92, 0x93, 0x94, 0x96, 0x97, 0xa0, 0xab, 0xbb}
 
 // neverText reports whether a character occurs in no text.
 func neverText(c rune) bool {

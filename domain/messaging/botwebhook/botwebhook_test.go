@@ -67,10 +67,11 @@ func TestCreate(t *testing.T) {
 		require.Equal(t, fault.Fields(fault.Field{Field: "url", Message: message}), err, url)
 	}
 	bad := create
+	bad.URL, bad.Method = "https://shop.example/{unfilled}", "GET"
 	bad.Headers = patch.Set(map[string]string{"Host": "x", "B": "a\r\nC: d", "ok": "********", "a b": "c"})
 	bad.Parameters = patch.Set([]botwebhook.Given{
 		given("a b", "query_param", "by_ai", patch.Field[string]{}), given("x", "query_param", "fixed", patch.Field[string]{}),
-		given("x", "query_param", "by_ai", patch.Field[string]{}),
+		given("x", "post_data", "fixed", patch.Field[string]{}), given("sku", "path_param", "by_ai", patch.Field[string]{}),
 		{Name: "n", DataType: "number", Place: "query_param", Source: "fixed", Value: patch.Set("1e9")},
 		given("y", "query_param", "by_ai", patch.Set("v")),
 	})
@@ -85,8 +86,18 @@ func TestCreate(t *testing.T) {
 		"headers.B: control characters are not allowed", "headers.Host: not a header that may be set",
 		"headers.a b: not a header that may be set", "headers.ok: there is no value to keep",
 		"parameters[0].name: 1 to 64 letters, digits, _ and -", "parameters[1].value: is required", "parameters[2].name: occurs twice",
-		"parameters[3].value: expected a number, as in 12.5", "parameters[4].value: only a fixed parameter has one",
+		"parameters[2].value: is required", "parameters[4].value: expected a number, as in 12.5",
+		"parameters[5].value: only a fixed parameter has one", "parameters[2].type: GET has no body",
+		"parameters[3].type: the url has no placeholder {sku}",
 	}, fields)
+	unread := create
+	unread.URL, unread.Name, unread.Parameters.Value = "https://shop.example/{sku}", "", nil // the parameters were unreadable
+	none.Case("an unreadable list has no faults").When(unread).ThenFails(fault.Wrong("name", "1 to 100 characters"))
+	unread.Parameters = patch.Set([]botwebhook.Given{given("sku", "path", "by_ai", patch.Field[string]{})})
+	none.Case("nor has a place").When(unread).ThenFails(fault.Wrong("name", "1 to 100 characters"))
+	unread.Parameters, unread.URL = create.Parameters, "shop"
+	none.Case("nor an address").When(unread).ThenFails(fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"},
+		fault.Field{Field: "url", Message: "expected an address like https://shop.example/stock/{sku}"}))
 }
 
 func TestEdit(t *testing.T) {

@@ -82,10 +82,8 @@ func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 	}
 	parameters, err := in.parameters(bot, before, moved)
 	faults, call.Parameters = append(faults, err), parameters
-	if err := fault.Join(faults...); err != nil {
-		return call, err
-	}
-	return call, fault.Join(call.placed()...)
+	complete := err == nil && (in.Parameters.State != patch.Given || in.Parameters.Value != nil)
+	return call, fault.Join(append(faults, call.placed(complete)...)...)
 }
 
 // address checks the address of an endpoint and returns it unchanged.
@@ -220,6 +218,8 @@ func (in Input) parameters(bot int64, before Call, moved bool) (after []Paramete
 			faults = append(faults, fault.Wrong(field+"name", "1 to 64 letters, digits, _ and -"))
 		case slices.ContainsFunc(after, func(p Parameter) bool { return p.Name == g.Name }):
 			faults = append(faults, fault.Wrong(field+"name", "occurs twice"))
+		}
+		switch {
 		case g.Source == ByAI && g.Value.State == patch.Given && g.Value.Value != "":
 			faults = append(faults, fault.Wrong(field+"value", "only a fixed parameter has one"))
 		case g.Source == ByAI:
@@ -242,8 +242,9 @@ func (in Input) parameters(bot int64, before Call, moved bool) (after []Paramete
 	return after, fault.Join(faults...)
 }
 
-// placed returns the faults of path parameters: each placeholder of the path requires a parameter, and each parameter a placeholder.
-func (c Call) placed() (faults []error) {
+// placed returns the faults of path parameters: each placeholder of the path requires a parameter, and each parameter a placeholder. complete
+// reports whether all parameters are known. An unreadable url is empty.
+func (c Call) placed(complete bool) (faults []error) {
 	found := map[string]bool{}
 	for _, name := range c.Placeholders() {
 		found[name] = true
@@ -251,13 +252,18 @@ func (c Call) placed() (faults []error) {
 	for i, p := range c.Parameters {
 		field := fmt.Sprintf("parameters[%d].type", i)
 		switch {
-		case p.Place == InPath && !found[p.Name]:
+		case p.Place == InPath && c.URL != "" && parameterName.MatchString(p.Name) && !found[p.Name]:
 			faults = append(faults, fault.Wrong(field, "the url has no placeholder {"+p.Name+"}"))
 		case p.Place == InBody && c.Method == "GET":
 			faults = append(faults, fault.Wrong(field, "GET has no body"))
 		case p.Place == InPath:
 			delete(found, p.Name)
+		case p.Place != InBody && p.Place != InQuery:
+			complete = false
 		}
+	}
+	if !complete {
+		return faults
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		faults = append(faults, fault.Wrong("url", "no path_param fills the placeholder "+name))

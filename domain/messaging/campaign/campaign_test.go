@@ -66,6 +66,11 @@ func TestCreate(t *testing.T) {
 		c.Steps, c.Recurrence, c.Trigger = []campaign.Step{{TemplateID: 2}}, &campaign.Recurrence{}, &campaign.TriggerCondition{Event: "keyword"}
 	}, fault.Field{Field: "steps", Message: "only a drip has steps"}, fault.Field{Field: "trigger", Message: "only a trigger has it"},
 		fault.Field{Field: "recurrence", Message: "only a recurring campaign has it"})
+	refused("an unknown type and schedule, alone", func(c *campaign.Create) {
+		c.Steps = []campaign.Step{{TemplateID: 1, TemplateParams: template.Values{"1": "x"}}}
+		c.Recurrence, c.Trigger = &campaign.Recurrence{}, &campaign.TriggerCondition{Event: "reply"}
+		c.Name, c.Type, c.Schedule, c.ScheduledAt = "", "blast", "later", "2027-01-01T00:00" // the schema has refused type and schedule
+	}, fault.Field{Field: "name", Message: "1 to 100 characters"})
 	refused("a trigger without a cause", func(c *campaign.Create) { c.Type = "trigger" },
 		fault.Field{Field: "trigger", Message: "is required"})
 	refused("a keyword without a word", func(c *campaign.Create) {
@@ -74,7 +79,9 @@ func TestCreate(t *testing.T) {
 		fault.Field{Field: "trigger.keyword", Message: "allowed only with the event keyword"})
 	refused("steps that begin with another template or go elsewhere", func(c *campaign.Create) {
 		c.Type, c.Steps = "drip", []campaign.Step{{TemplateID: 2}, {TemplateID: 4}}
+		c.TemplateParams = template.Values{"1": "a\nb"}
 	}, fault.Field{Field: "steps[0].templateId", Message: "must be templateId"},
+		fault.Field{Field: "templateParams.1", Message: "must have no line break, no tab and at most three blanks in a row"},
 		fault.Field{Field: "steps[1].templateId", Message: "the template is not approved"})
 
 	at := time.Date(2026, 11, 24, 4, 0, 0, 0, time.UTC)

@@ -3,6 +3,7 @@ package campaign
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,11 +85,15 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 		Name: name, Type: c.Type, Template: c.TemplateID, Channel: c.Templates[c.TemplateID].Channel, Audience: string(c.Audience), List: list,
 		Schedule: c.Schedule, Params: c.TemplateParams, Steps: c.Steps, Trigger: c.Trigger,
 	}
+	typed := slices.Contains([]string{Broadcast, Drip, Triggered, Survey}, c.Type) // else the type itself is refused
 	switch {
-	case c.Type != Drip && len(c.Steps) > 0:
+	case typed && c.Type != Drip && len(c.Steps) > 0:
 		refuse("steps", "only a drip has steps")
 	case len(c.Steps) > 0 && c.Steps[0].TemplateID != c.TemplateID:
 		refuse("steps[0].templateId", "must be templateId")
+	}
+	if len(c.Steps) > 0 {
+		wrong = append(wrong, template.State{}.Check("templateParams", c.TemplateParams))
 	}
 	for i, s := range p.Sequence() {
 		at := ""
@@ -98,10 +103,11 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 		wrong = append(wrong, c.check(at, s, p.Channel))
 	}
 	switch t := c.Trigger; {
-	case c.Type != Triggered && t != nil:
+	case typed && c.Type != Triggered && t != nil:
 		refuse("trigger", "only a trigger has it")
 	case c.Type == Triggered && t == nil:
 		refuse("trigger", "is required")
+	case t != nil && t.Event != "keyword" && !slices.Contains([]string{"contact_created", "message_received"}, t.Event): // refused itself
 	case t != nil && (t.Event == "keyword") != (folded(t.Keyword) != ""):
 		refuse("trigger.keyword", "allowed only with the event keyword")
 	}
@@ -168,9 +174,10 @@ func (c Create) plan(p *Plan) (next *time.Time, err error) {
 		wrong = append(wrong, fault.Wrong(field, message))
 	}
 	timed := c.Schedule == "scheduled" || c.Schedule == "recurring"
+	untimed := c.Schedule == "" || c.Schedule == "immediate" // another schedule is refused itself
 	at, readable := local(c.ScheduledAt, c.Zone)
 	switch {
-	case !timed && c.ScheduledAt != "":
+	case untimed && c.ScheduledAt != "":
 		refuse("scheduledAt", "only a scheduled or recurring campaign has a time")
 	case timed && !readable:
 		refuse("scheduledAt", "expected a time like 2026-12-01T09:30:00+05:30")
@@ -180,7 +187,7 @@ func (c Create) plan(p *Plan) (next *time.Time, err error) {
 		p.At, next = &at, &at
 	}
 	switch {
-	case c.Schedule != "recurring" && c.Recurrence != nil:
+	case (untimed || c.Schedule == "scheduled") && c.Recurrence != nil:
 		refuse("recurrence", "only a recurring campaign has it")
 	case c.Schedule == "recurring" && c.Type == Triggered:
 		refuse("schedule", "a trigger does not recur")

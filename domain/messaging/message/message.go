@@ -5,6 +5,7 @@ package message
 import (
 	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
 	"bahi/domain/event"
@@ -377,7 +378,8 @@ func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
 	if id := c.NetworkID; id != "" && id != s.ProviderID && s.NetworkID == "" {
 		events = append(events, Identified{NetworkID: id})
 	}
-	status := cmp.Or(synonyms[c.Status], c.Status)
+	status := strings.ToLower(strings.TrimSpace(c.Status))
+	status = cmp.Or(synonyms[status], status)
 	if ranks[status] > ranks[s.Status] {
 		events = append(events, Reported{Status: status, At: c.At, Code: c.Code, Title: sealed(s.Contact, c.Title),
 			Details: sealed(s.Contact, c.Details)})

@@ -40,6 +40,7 @@ func TestSend(t *testing.T) {
 	require.Equal(t, message.Waiting, lost.State().Status)
 	given.Case("nor what is under way").When(message.Requeue{}).ThenFails(unknown)
 	given.And(message.Failed{Reason: network.Recipient}).Case("nor what was refused").When(message.Requeue{}).ThenFails(unknown)
+	lost.Case("a receipt in capitals settles it").When(message.Receipt{Status: " READ"}).Then(message.Reported{Status: "read"})
 	lost.Case("a receipt settles it").When(message.Receipt{Status: "sent"}).Then(message.Reported{Status: "sent"})
 	given.And(message.Reported{Status: "read"}).Case("a failure after a receipt is none").When(
 		message.RecordSendResult{Failure: &network.Failure{Reason: network.Unknown}}).ThenNothing()

@@ -5,6 +5,7 @@ package template
 import (
 	"cmp"
 	"maps"
+	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/network"
+	"bahi/domain/person"
 )
 
 // Kind registers the events of streams messagetemplate-<number>. Stored names are permanent.
@@ -97,6 +99,20 @@ func (s State) Sendable() bool { return slices.Contains(Sendable, s.Status) }
 // broken matches the white space that networks refuse in a value (CONTRACT.md R10), with all line breaks of Unicode.
 var broken = regexp.MustCompile(`[\t\n\v\f\r\x{85}\x{2028}\x{2029}]|\pZ{4}`)
 
+// insert matches the parts of a value that are replaced for each contact.
+var insert = regexp.MustCompile(`\{\{\s*(.*?)\s*\}\}`)
+
+// unknownInsert reports whether a value has an insert that no contact has.
+func unknownInsert(value string) bool {
+	return slices.ContainsFunc(insert.FindAllStringSubmatch(value, -1), func(m []string) bool { return m[1] != "name" && m[1] != "phone" })
+}
+
+// isAddress reports whether a value is the address of a file.
+func isAddress(value string) bool {
+	u, err := url.Parse(strings.TrimSpace(value))
+	return err == nil && u.Host != "" && u.User == nil && (u.Scheme == "https" || u.Scheme == "http")
+}
+
 // Values are a client's values for a template's placeholders. A value may contain the contact's {{name}} and {{phone}}.
 type Values map[string]string
 
@@ -110,12 +126,16 @@ func (s State) Check(field string, given Values) error {
 	unread := slices.DeleteFunc(slices.Sorted(maps.Keys(given)), func(name string) bool { return slices.Contains(places, name) })
 	for i, name := range append(places, unread...) {
 		switch value := given[name]; {
-		case i < len(places) && strings.TrimSpace(value) == "":
+		case i < len(places) && !strings.ContainsFunc(value, person.Visible):
 			refuse(name, "must be filled")
 		case len(value) > longestValue:
 			refuse(name, "is too long")
 		case broken.MatchString(value):
 			refuse(name, "must have no line break, no tab and at most three blanks in a row")
+		case i < len(places) && unknownInsert(value):
+			refuse(name, "may have {{name}} and {{phone}}, but no other braces")
+		case i < len(places) && strings.HasPrefix(name, "header_") && !isAddress(value):
+			refuse(name, "expected an address like https://cdn.example.org/a.jpg")
 		}
 	}
 	return fault.Found(wrong)
@@ -129,14 +149,17 @@ func (s State) Filled(given Values, name, phone string, more ...string) (network
 	of := strings.NewReplacer(append([]string{"{{name}}", cmp.Or(name, "you"), "{{phone}}", phone}, more...)...)
 	out := network.Filled{ProviderID: s.ProviderID, Name: s.Name, Language: s.Language, Named: s.Format == network.Named,
 		Extras: map[string]string{}}
-	text := s.Body
+	fill := func(place string) string {
+		return of.Replace(insert.ReplaceAllString(strings.TrimSpace(given[place]), "{{$1}}"))
+	}
+	var texts []string
 	for _, place := range s.Parameters {
-		value := of.Replace(strings.TrimSpace(given[place]))
+		value := fill(place)
 		out.Body = append(out.Body, network.Value{Name: place, Text: value})
-		text = strings.ReplaceAll(text, "{{"+place+"}}", value)
+		texts = append(texts, "{{"+place+"}}", value)
 	}
 	for _, place := range s.Extras {
-		out.Extras[place] = of.Replace(strings.TrimSpace(given[place]))
+		out.Extras[place] = fill(place)
 	}
-	return out, text
+	return out, strings.NewReplacer(texts...).Replace(s.Body)
 }

@@ -55,6 +55,29 @@ func TestATemplateIsFilled(t *testing.T) {
 	filled, text = s.Filled(given, " Asha\n\tBen\u2028\u00a0 Shah ", "91")
 	require.Equal(t, "Asha Ben Shah (91)", filled.Body[1].Text)
 	require.Contains(t, text, "for Asha Ben Shah (91)")
+	filled, text = s.Filled(template.Values{"1": "{{ name }}", "2": "{{\tphone}}"}, "{{2}} {{1}}", "91")
+	require.Equal(t, []network.Value{{Name: "1", Text: "{{2}} {{1}}"}, {Name: "2", Text: "91"}}, filled.Body)
+	require.Equal(t, "Order {{2}} {{1}} is ready for 91; call {{2}} {{1}}", text, "a name is no template")
+}
+
+func TestAValueCanBeSent(t *testing.T) {
+	t.Parallel()
+	s := template.State{Template: ready("APPROVED"), Channel: 3}
+	s.Extras = append(s.Extras, "header_image")
+	const image, filled = "expected an address like https://cdn.example.org/a.jpg", "must be filled"
+	const braces = "may have {{name}} and {{phone}}, but no other braces"
+	for _, c := range []struct{ place, value, message string }{
+		{"2", "\u200b", filled}, {"2", "\u2800", filled}, {"2", "\u3164 \u00a0", filled}, {"2", "\u200e", filled}, {"header_image", "\ufeff", filled},
+		{"2", "{{first_name}}", braces}, {"2", "{{1}}", braces}, {"2", "{{ Name }}", braces}, {"2", "{{}}", braces},
+		{"button_0", "{{name}} {{email}}", braces},
+		{"header_image", "a.jpg", image}, {"header_image", "ftp://example.org/a.jpg", image}, {"header_image", "{{name}}", image},
+		{"header_image", "https://user@example.org/a.jpg", image}, {"header_image", "https:///a.jpg", image},
+	} {
+		given := template.Values{"1": "A", "2": "{{ name }} 🙏", "button_0": "{{phone}}", "header_image": "https://example.org/a.jpg"}
+		require.NoError(t, s.Check("p", given))
+		given[c.place] = c.value
+		require.Equal(t, fault.Fields(fault.Field{Field: "p." + c.place, Message: c.message}), s.Check("p", given), c)
+	}
 }
 
 // A network refuses each of these values for every contact.

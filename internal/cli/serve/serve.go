@@ -4,8 +4,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"time"
 
 	"bahi/http/api"
@@ -25,14 +23,12 @@ type Command struct {
 // Run serves until the context ends.
 func (c Command) Run(ctx context.Context) error {
 	began := time.Now()
-	var limits, addr error
+	var limits error
 	c.Limits, limits = api.ParseLimits(c.Shell.Env)
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		addr = fmt.Errorf("BAHI_ADDR: %w", err)
-	}
+	addr := app.CheckAddr(ctx, "BAHI_ADDR", c.Addr)
 	c.TokensOf, c.Outside = c.PublicURL, c.IntegrationSettings
 	tracer, flush, err := app.Tracing(ctx, c.OTLP)
-	if err = errors.Join(limits, addr, err, c.Check(), c.CheckGateway(), c.Settings.CheckSettings(ctx)); err != nil {
+	if err = errors.Join(limits, addr, err, c.Check(), c.CheckGateway(ctx), c.Settings.CheckSettings(ctx)); err != nil {
 		return err
 	}
 	defer flush()
@@ -42,7 +38,8 @@ func (c Command) Run(ctx context.Context) error {
 	}
 	defer done()
 	if c.PublicURL == "" && c.Addr != app.DefaultAddr {
-		c.PublicURL = "http://" + listener.Addr().String()
+		own, _ := app.Reachable(listener.Addr().String()) // a listener's address is valid
+		c.PublicURL = "http://" + own
 	}
 	c.Outside = c.IntegrationSettings
 	door, err := c.GatewaySettings.Listen(ctx)

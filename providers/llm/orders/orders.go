@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"bahi/domain/ledger/ordertext"
+	"bahi/domain/person"
 	"bahi/domain/unit"
 	"bahi/providers/llm"
 )
@@ -132,12 +134,41 @@ func (a answer) within(text string) (o ordertext.Order) {
 		}
 		for _, other := range byRules {
 			if other.Weight == read.Weight && other.Quantity == read.Quantity && read.Weight != 0 {
-				read.Confidence, read.Slip = agreed, cmp.Or(other.Slip, slip)
+				if read.Slip = cmp.Or(other.Slip, slip); written(text, read.Item, read.Client, read.Slip) {
+					read.Confidence = agreed
+				}
 			}
 		}
 		o.Entries = append(o.Entries, read)
 	}
+	o.Unused = leftOut(byRules, o.Entries)
+	for i := range o.Entries {
+		if o.Unused != nil {
+			o.Entries[i].Confidence = alone
+		}
+	}
 	return o
+}
+
+// written reports whether all words of the values are in the text.
+func written(text string, values ...string) bool {
+	text = person.Folded(text)
+	return !slices.ContainsFunc(strings.Fields(person.Folded(strings.Join(values, " "))), func(word string) bool {
+		return !strings.Contains(text, word)
+	})
+}
+
+// leftOut returns the items that the rules are sure of, and that the model has neither by number nor by name.
+func leftOut(byRules, byModel []ordertext.Entry) (items []string) {
+	for _, r := range byRules {
+		found := slices.ContainsFunc(byModel, func(m ordertext.Entry) bool {
+			return r.Weight != 0 && m.Weight == r.Weight || r.Weight == 0 && m.Quantity == r.Quantity || written(r.Item, m.Item)
+		})
+		if r.Confidence > alone && r.Item != "" && !found && len(items) < ordertext.MaxUnused {
+			items = append(items, r.Item)
+		}
+	}
+	return items
 }
 
 // number returns 0 for a non-number, and for one with an exponent or too many digits.
@@ -153,7 +184,7 @@ func number(text *json.Number) decimal.Decimal {
 }
 
 func known(text *string) string {
-	if text == nil {
+	if text == nil || *text == "null" {
 		return ""
 	}
 	return *text

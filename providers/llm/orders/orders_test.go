@@ -50,6 +50,40 @@ func TestAnswerNeedsNoFieldThatMayBeNull(t *testing.T) {
 	require.Equal(t, []ordertext.Entry{{Item: "payal", Weight: 250_000, Confidence: 90}, {Item: "ring", Confidence: 60}}, o.Entries)
 }
 
+// A value that the message does not have, and a message's item that the answer does not have, are doubtful.
+func TestAnswerThatDiffersFromTheTextIsDoubted(t *testing.T) {
+	t.Parallel()
+	const text = "payal 250 gm 4 pcs, ring 30 gm 2 pcs for Asha"
+	payal := ordertext.Entry{Item: "payal", Weight: 250_000, Quantity: 4, Confidence: 90}
+	ring := ordertext.Entry{Item: "ring", Weight: 30_000, Quantity: 2, Client: "Asha", Confidence: 90}
+	with := func(e ordertext.Entry, change func(*ordertext.Entry)) ordertext.Entry {
+		change(&e)
+		return e
+	}
+	doubted := func(e *ordertext.Entry) { e.Confidence = 60 }
+	one := `{"item_name":"payal","weight":250,"quantity":4,"client_name":null}`
+	two := `{"item_name":"ring","weight":30,"quantity":2,"client_name":"Asha"}`
+	for said, want := range map[string]ordertext.Order{
+		`"slip_number":null,"entries":[` + one + `,` + two + `]`: {Entries: []ordertext.Entry{payal, ring}},
+		`"entries":[` + one + `]`:                                {Entries: []ordertext.Entry{with(payal, doubted)}, Unused: []string{"ring"}},
+		`"entries":[]`:                                           {Unused: []string{"payal", "ring"}},
+		`"entries":[` + one + `,` + strings.Replace(two, "Asha", "Ramesh", 1) + `]`: {Entries: []ordertext.Entry{payal,
+			with(ring, func(e *ordertext.Entry) { e.Client, e.Confidence = "Ramesh", 60 })}},
+		`"entries":[` + one + `,` + strings.Replace(two, "Asha", "null", 1) + `]`: {Entries: []ordertext.Entry{payal,
+			with(ring, func(e *ordertext.Entry) { e.Client = "" })}},
+		`"entries":[` + strings.Replace(one, "payal", "kada", 1) + `,` + two + `]`: {Entries: []ordertext.Entry{
+			with(payal, func(e *ordertext.Entry) { e.Item, e.Confidence = "kada", 60 }), ring}},
+		`"slip_number":"999","entries":[` + one + `,` + two + `]`: {Entries: []ordertext.Entry{
+			with(payal, func(e *ordertext.Entry) { e.Slip, e.Confidence = "999", 60 }),
+			with(ring, func(e *ordertext.Entry) { e.Slip, e.Confidence = "999", 60 })}},
+	} {
+		s := llmtest.New(t, llmtest.Says(`{`+said+`}`))
+		o, err := reading(t, s, "").ReadOrder(t.Context(), text, "")
+		require.NoError(t, err, said)
+		require.Equal(t, want, o, said)
+	}
+}
+
 // The model follows the message's instructions: that fills fields within their limits, and no more.
 func TestInjectedPromptFillsFieldsWithinTheirLimits(t *testing.T) {
 	t.Parallel()
