@@ -301,7 +301,11 @@ func TestAWidgetIsShownAndTried(t *testing.T) {
 	origin := regexp.MustCompile(`src="(https?://[^/"]+)/widget.js`).FindStringSubmatch(snippet)[1]
 	b.get(channel + "/try").Is(200).Says("does not allow this page yet")
 	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "settings.allowedOrigins", origin))
-	require.Contains(t, b.get(channel+"/try").Is(200).Text, `<script src="/widget.js" data-channel=`)
+	key := regexp.MustCompile(`<script src="/widget.js" data-channel="([^"]+)"`).FindStringSubmatch(b.get(channel + "/try").Is(200).Text)
+	require.Len(t, key, 2)
+	chat, begun := "/api/web-chat/"+key[1], struct{ Token string }{}
+	o.Anonymous().With("Origin", origin).POST(chat+"/sessions", nil).Status(201).JSON(&begun)
+	o.Anonymous().With("Authorization", "Bearer "+begun.Token).Stream(chat + "/stream") // as from the page that tries it
 	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "name", "Site", "settings.allowedOrigins", ""))
 	require.NotContains(t, b.get(channel).Text, `>`+origin+`</a>`, "an emptied field is empty")
 	b.get("/app/list/channels/9/try").Is(404)
