@@ -207,7 +207,10 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	second := apptest.IdOf(t, []byte(clerk.POST("/books/confirmations",
 		`{"accounts":[2],"as_of":"2025-03-31","channelId":1,"templateId":1}`).Status(201).Text))
 	b.get(fmt.Sprint(confirmations, "/", second)).Is(200).Says("Ravi · 31 Mar 2025", "Nobody gets a message", "Skipped 1")
-	b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide")
+	clerk.POST(fmt.Sprintf("/client-ledger/%d", account), `{"date":"2025-03-01","out_entries":[{"amount":1200}]}`).Status(201)
+	listed := b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide", "Changed since it was asked", "₹0.00 settled")
+	require.Contains(t, listed.Text, fmt.Sprintf(`<a href="/app/accounts/client/%d">Meera</a>`, account))
+	require.NotContains(t, listed.Words(), "Crystal")
 	decide := with(form(b.get(one+"/parties"), one+"/parties", `value="decide-confirmation"`), "outcome", "disputed",
 		"note", "bill 118 is missing")
 	tried = b.site.Ask(http.MethodPost, one+"/parties", with(decide, "preview", "page")).Is(200).Says("What it would do")
