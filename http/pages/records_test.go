@@ -319,9 +319,11 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	clerk.POST("/api/contacts", `{"name":"Silent","phone":"9812300004"}`).Status(201)
 	clerk.POST("/api/contacts", `{"name":"Asha","phone":"9812300001"}`).Status(201)
 	clerk.PATCH("/api/contacts/2", `{"optIn":true}`).Status(200)
+	b.submitOf("/app/campaigns?new=broadcast", "/app/campaigns", `value="create-campaign"`, "name", "Diwali", "templateId", "1",
+		"audience", "all", "schedule", "immediate").Is(422).Says("1: must be filled; 2: must be filled")
 	added := b.submitOf("/app/campaigns?new=broadcast", "/app/campaigns", `value="create-campaign"`,
 		"name", "Diwali", "audience", "all", "templateId", "1", "templateParams", "1 = A-204\n2 = {{name}}", "schedule", "immediate")
-	b.follow(added).Says("Diwali", "Draft", "All contacts", "What it sends", "Order A-204 is ready for {{name}}",
+	b.follow(added).Says("Diwali", "Draft", "At once", "All contacts", "What it sends", "Order A-204 is ready for {{name}}",
 		"It goes to 1 of 2 contacts.")
 	const campaign = "/app/campaigns/1"
 	require.NotContains(t, b.get(campaign).Text, "data-stream")
@@ -334,6 +336,7 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	}
 	done := b.get(campaign).Is(200).Says("Completed", "Sent 1")
 	require.NotContains(t, done.Text, `value="cancel-campaign"`)
+	require.Regexp(t, `(?s)id="live".*Runs.*id="record"`, done.Text, "the stream updates all figures of the page")
 	b.get(campaign+"/recipients").Is(200).Says("Asha", "+91 98123 00001")
 	b.get(campaign + "/responses").Is(200).Says("There are none yet.")
 	b.get("/app/campaigns/9").Is(404)
