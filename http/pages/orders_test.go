@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -250,6 +251,10 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		require.NotContains(t, sure.Text, "Client: entry 1")
 		draft := received(o, "party: ramesh jewelers\npayal 250 gm 4 pcs\nring 5 gm")
 		b.get("/app/drafts").Is(200).Says("+91 98123 45678", "2 items", "party: ramesh jewelers")
+		open := regexp.MustCompile(`href="([^"]*)"[^>]*>Open an account<`).FindStringSubmatch(b.get(draft).Is(200).Text)
+		opened := b.get(html.UnescapeString(open[1])).Is(200).Text
+		require.Contains(t, opened, `value="ramesh jewelers"`)
+		require.Equal(t, 2, strings.Count(opened, `<option value="client" selected>`), "of the filter and of the new account")
 		b.get(draft).Is(200).Says("party: ramesh jewelers", "written: ramesh jewelers", "Ramesh Jewellers?", "% sure", "Client: entry 1, 2",
 			"Slip number: entry 1, 2")
 		post(draft, filledDraft(b, draft, "do", "convert")).Is(409).Says("is required")

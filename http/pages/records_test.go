@@ -299,7 +299,7 @@ func TestAWidgetIsShownAndTried(t *testing.T) {
 	snippet := b.follow(added).Says("Copy this line", "Copy Try the chat", "Sites that may show it").Words()
 	require.Contains(t, snippet, "/widget.js")
 	origin := regexp.MustCompile(`src="(https?://[^/"]+)/widget.js`).FindStringSubmatch(snippet)[1]
-	b.get(channel + "/try").Is(200).Says("does not allow this page yet", "Change")
+	b.get(channel+"/try").Is(200).Says("does not allow this page yet", "Change")
 	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "settings.allowedOrigins", origin))
 	key := regexp.MustCompile(`<script src="/widget.js" data-channel="([^"]+)"`).FindStringSubmatch(b.get(channel + "/try").Is(200).Text)
 	require.Len(t, key, 2)
