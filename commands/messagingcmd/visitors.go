@@ -29,6 +29,7 @@ type Visitors struct {
 	Widgets Widgets
 	Key     []byte                            // signs tokens; the same on all nodes
 	Origin  func(text string) (string, error) // returns an origin in the form of browsers
+	Own     string                            // address of this server
 
 	mu    sync.Mutex
 	pages map[string]widget // recently used ones by key
@@ -68,8 +69,12 @@ var (
 const sessionLifetime = 90 * 24 * time.Hour
 
 // Page returns the channel of a page's widget, as a visitor without an id. It returns [channel.ErrNotFound] for an
-// unknown key, and [ErrOriginNotAllowed] if the channel does not allow the page's origin.
+// unknown key, and [ErrOriginNotAllowed] if the channel does not allow the page's origin. Browsers send no origin when a page of this
+// server reads.
 func (f *Visitors) Page(ctx context.Context, key, origin string) (Visitor, error) {
+	if origin == "" {
+		origin, _ = f.Origin(f.Own)
+	}
 	f.mu.Lock()
 	w, known := f.pages[key]
 	f.mu.Unlock()

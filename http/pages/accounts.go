@@ -218,7 +218,7 @@ func confirmationResource() *resource {
 		again: secondsBetweenCounts,
 		parts: []*resource{{
 			word: "parties", title: "Parties", list: "list-confirmation-parties", inline: true,
-			columns: []string{"name", "kind", "status", "reason", "cash_balance", "crystal_balance", "overtaken", "note"},
+			columns: []string{"name", "kind", "status", "reason", "balance", "contactId", "note"}, cells: "asked", weights: []string{"balance"},
 			each: []action{{
 				operation: "decide-confirmation", button: "Decide", did: "changed",
 				when: inStatus("open", "failed", "silent", "answered", "confirmed", "disputed"),

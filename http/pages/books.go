@@ -107,7 +107,9 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 	if shown.Query = strings.TrimSpace(q.Get("q")); kindName(q.Get("kind")) != "" {
 		shown.Kind = q.Get("kind")
 	}
-	shown.New = shown.Wrong+shown.Same != "" || q.Get("new") != ""
+	if shown.New = shown.Wrong+shown.Same != ""; !shown.New && q.Get("new") != "" {
+		shown.New, shown.OpenKind, shown.typed = true, shown.Kind, map[string]any{"name": q.Get("name")}
+	}
 	shown.Kinds = choosing(kinds, shown.Kind)
 	number := v.number()
 	accounts, out, refused := v.accountsNamed(v.past(), shown.Query, shown.Kind, number, accountsShown)

@@ -379,7 +379,25 @@ func TestRowsWaitForAConnection(t *testing.T) {
 	save("9")
 	p.Until(`document.querySelector("#unsent em").textContent.includes("earlier session")`)
 	p.Click("#send-now")
-	p.Until(`document.getElementById("unsent").hidden`)
+	p.Until(`document.querySelectorAll(".rows tbody tr").length === 3`) // the page of the account shows the row that was sent
+	require.True(t, p.Is(`document.getElementById("unsent").hidden`))
+
+	const rename = "form:has([value=rename-bank]) "
+	const name = rename + "[name=name]"
+	p.Evaluate(`document.querySelectorAll("main details").forEach(d => { d.open = true })`, nil)
+	p.Type(name, "ICICI")
+	cut.Store(true)
+	p.Submit(rename + "button") // another form comes back
+	cut.Store(false)
+	p.Go("/app/")
+	p.Go(account)
+	require.Contains(t, p.Text("main"), "Send it; it is saved only once.")
+	require.True(t, p.Is(`document.querySelector("`+name+`").value === "ICICI"`))
+	p.Submit(rename + "button")
+	require.Contains(t, p.Text("h1"), "ICICI")
+	require.True(t, p.Is(`document.getElementById("back").hidden`))
+	p.Go(account)
+	require.True(t, p.Is(`document.getElementById("back").hidden`))
 	cut.Store(true)
 	save("11")
 	cut.Store(false)
@@ -416,7 +434,7 @@ func TestAFormComesBackAfterTheSessionHasEnded(t *testing.T) {
 	p.Type("#key", o.Key(o.Home, write).Key)
 	p.Submit("details button")
 	require.Equal(t, row, p.URL())
-	require.Contains(t, p.Text("main"), "It was not saved yet.")
+	require.Contains(t, p.Text("main"), "it is saved only once.")
 	p.Until(`document.querySelector("#do-edit .preview").innerText.includes("owes you")`)
 	p.Evaluate(`document.getElementById("reason-edit").focus(), 0`, new(int))
 	p.PressCtrl(kb.Enter)

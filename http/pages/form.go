@@ -85,7 +85,8 @@ func (d drawing) fill(f *field, s *schema, value any) {
 	var messages []string
 	for path, message := range d.faults {
 		if f.concerns(path) {
-			messages = append(messages, message)
+			name, is := strings.CutPrefix(path, f.Name+".")
+			messages = append(messages, map[bool]string{true: name + ": "}[is]+message)
 		}
 	}
 	slices.Sort(messages)

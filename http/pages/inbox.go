@@ -222,7 +222,7 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 	r := ready{Template: m, Open: id == tried.template}
 	values := inner(tried.message, "templateParams")
 	for _, name := range textsOf(m["parameters"]) {
-		f := field{Name: "t" + id + "." + name, Key: name, Kind: "text", Label: name, Required: true}
+		f := field{Name: "t" + id + "." + name, Key: name, Kind: "text", Label: labelOf(name), Required: true}
 		if _, err := strconv.Atoi(name); err == nil {
 			f.Label = v.lang.tf("Value %s", name)
 		}

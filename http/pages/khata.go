@@ -30,32 +30,26 @@ func (u khataUpload) Picture() bool {
 // read returns the entries of the reading.
 func (u khataUpload) read() []map[string]any { return entriesOf(inner(u, "result")["entries"]) }
 
-// khatasPage is the content of the list of uploads.
-type khatasPage struct {
-	Uploads      []khataUpload
-	Newer, Older string // addresses of pages, "": none
-	Reading      bool
-	Wrong        []string
-	Key          string
-}
-
-func (v *visit) khataList(shown khatasPage, status int) page {
+// khataList lists the uploads. It shows why an upload was refused, and keeps its key.
+func (v *visit) khataList(status int, key string, wrong ...string) page {
 	number := v.number()
 	query := url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(khatasShown)}}
-	out := v.read("list-khata-uploads", request{query: query}, &shown.Uploads)
-	shown.Newer, shown.Older = turned(Path+"/khata", nil, number, number*khatasShown < totalOf(out))
-	for i, u := range shown.Uploads {
-		shown.Uploads[i]["actor"] = v.actor(textOf(u["actor"]))
-		shown.Reading = shown.Reading || u["status"] == "processing"
+	var uploads []khataUpload
+	out := v.read("list-khata-uploads", request{query: query}, &uploads)
+	body := map[string]any{"Uploads": uploads, "Key": key, "Wrong": wrong}
+	body["Newer"], body["Older"] = turned(Path+"/khata", nil, number, number*khatasShown < totalOf(out))
+	for _, u := range uploads {
+		u["actor"] = v.actor(textOf(u["actor"]))
+		body["Reading"] = body["Reading"] == true || u["status"] == "processing"
 	}
-	return page{template: "khatas", title: "Khata pages", status: status, body: shown}
+	return page{template: "khatas", title: "Khata pages", status: status, body: body}
 }
 
 // uploadKhata uploads a page. Bahi reads the page after the response.
 func (v *visit) uploadKhata() page {
 	in := request{files: append(v.files("photo"), v.files("file")...), key: v.r.PostForm.Get("key"), prefer: "respond-async"}
 	if len(in.files) == 0 {
-		return v.khataList(khatasPage{Wrong: []string{v.lang.t("Choose a picture or a PDF.")}, Key: in.key}, http.StatusUnprocessableEntity)
+		return v.khataList(http.StatusUnprocessableEntity, in.key, v.lang.t("Choose a picture or a PDF."))
 	}
 	in.files = in.files[:1]
 	in.files[0].field = "file"
@@ -65,7 +59,7 @@ func (v *visit) uploadKhata() page {
 	case refused != nil && refused.Status == http.StatusForbidden:
 		return v.deny(refused)
 	case refused != nil:
-		return v.khataList(khatasPage{Wrong: []string{detail(refused)}, Key: in.key}, refused.Status)
+		return v.khataList(refused.Status, in.key, detail(refused))
 	}
 	return page{redirect: after(out, upload.Link(), "")}
 }

@@ -194,26 +194,11 @@ func (v *visit) greeting() string {
 // publicPaths are further path prefixes of pages outside Path: the marketplace, links in mails, and the identity provider's redirect.
 var publicPaths = []string{callback, "/products", "/companies", "/enquiries", "/contacts"}
 
-// toEnquiries redirects a mail's link to the page of one enquiry or of all.
-func (v *visit) toEnquiries() page {
-	return page{redirect: Path + v.r.URL.EscapedPath()}
-}
-
 // toContact redirects a mail's link to the contact's company.
 func (v *visit) toContact() page {
 	var contact map[string]any
 	v.read("get-contact", request{vars: []string{v.r.PathValue("id")}}, &contact)
 	return page{redirect: Path + "/list/companies/" + textOf(contact["company_id"])}
-}
-
-// goodsPage is the content of the public page of a company or a product.
-type goodsPage struct {
-	Company, Product map[string]any // Product: nil on the page of a company
-	Products         []map[string]any
-	Older            string // address of the next page of products, "" for none
-	Form             actForm
-	Link             string
-	Asked            bool
 }
 
 const offers = 24 // on a page
@@ -239,9 +224,9 @@ func goodsResources() []*resource {
 
 func (d *desk) product(in sent) page {
 	p := d.found()
-	shown := goodsPage{Product: p}
-	d.read("get-company", request{vars: []string{textOf(p["company_id"])}}, &shown.Company)
-	return d.goods(shown, p, in)
+	var company map[string]any
+	d.read("get-company", request{vars: []string{textOf(p["company_id"])}}, &company)
+	return d.goods(map[string]any{"Company": company, "Product": p}, p, in)
 }
 
 func (d *desk) seller(in sent) page {
@@ -249,7 +234,6 @@ func (d *desk) seller(in sent) page {
 	if slug := textOf(c["slug"]); slug != d.id && d.r.Method == http.MethodGet {
 		return page{redirect: "/companies/" + url.PathEscape(slug)}
 	}
-	shown := goodsPage{Company: c}
 	number := d.number()
 	var list struct {
 		Data  []map[string]any `json:"data"`
@@ -257,18 +241,18 @@ func (d *desk) seller(in sent) page {
 	}
 	query := url.Values{"company_id": {textOf(c["id"])}, "limit": {strconv.Itoa(offers)}, "page": {strconv.Itoa(number)}}
 	d.read("list-products", request{query: query}, &list)
-	shown.Products = list.Data
-	_, shown.Older = turned(d.r.URL.EscapedPath(), nil, number, list.Total > number*offers)
-	return d.goods(shown, c, in)
+	_, older := turned(d.r.URL.EscapedPath(), nil, number, list.Total > number*offers)
+	return d.goods(map[string]any{"Company": c, "Products": list.Data, "Older": older}, c, in)
 }
 
-func (d *desk) goods(shown goodsPage, of map[string]any, in sent) page {
+// goods shows a company or a product, with the enquiry form.
+func (d *desk) goods(body, of map[string]any, in sent) page {
 	forms := d.forms(in, of)
 	if d.failed != nil {
 		return page{}
 	}
-	shown.Form, shown.Link, shown.Asked = forms[0], d.r.URL.EscapedPath(), d.r.URL.Query().Get("done") == "asked"
-	return page{template: "goods", title: textOf(of["name"]), status: in.status, body: shown}
+	body["Form"], body["Link"], body["Asked"] = forms[0], d.r.URL.EscapedPath(), d.r.URL.Query().Get("done") == "asked"
+	return page{template: "goods", title: textOf(of["name"]), status: in.status, body: body}
 }
 
 // priceOf returns the price of a product, "" for none. Its amount is in hundredths.

@@ -113,7 +113,7 @@ var campaigns = &resource{
 		"drip":    append(campaignFields[:6:6], "steps"),
 		"trigger": {"name", "audience", "templateId", "templateParams", "trigger"},
 	},
-	stream: "watch-campaign", events: "progress", live: []string{"status", "reason", "pausedUntil", "nextRunAt", "completedAt", "stats"},
+	stream: "watch-campaign", events: "progress", live: []string{"status", "reason", "pausedUntil", "nextRunAt", "completedAt", "stats", "runs"},
 	watch: inStatus("scheduled", "active", "paused"),
 	note:  func(c map[string]any) string { return textOf(c["reason"]) },
 	more:  (*desk).reach,

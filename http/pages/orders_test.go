@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -207,7 +208,10 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	second := apptest.IdOf(t, []byte(clerk.POST("/books/confirmations",
 		`{"accounts":[2],"as_of":"2025-03-31","channelId":1,"templateId":1}`).Status(201).Text))
 	b.get(fmt.Sprint(confirmations, "/", second)).Is(200).Says("Ravi · 31 Mar 2025", "Nobody gets a message", "Skipped 1")
-	b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide")
+	clerk.POST(fmt.Sprintf("/client-ledger/%d", account), `{"date":"2025-03-01","out_entries":[{"amount":1200}]}`).Status(201)
+	listed := b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide", "Changed since it was asked", "₹0.00 settled")
+	require.Contains(t, listed.Text, fmt.Sprintf(`<a href="/app/accounts/client/%d">Meera</a>`, account))
+	require.NotContains(t, listed.Words(), "Crystal")
 	decide := with(form(b.get(one+"/parties"), one+"/parties", `value="decide-confirmation"`), "outcome", "disputed",
 		"note", "bill 118 is missing")
 	tried = b.site.Ask(http.MethodPost, one+"/parties", with(decide, "preview", "page")).Is(200).Says("What it would do")
@@ -247,6 +251,10 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		require.NotContains(t, sure.Text, "Client: entry 1")
 		draft := received(o, "party: ramesh jewelers\npayal 250 gm 4 pcs\nring 5 gm")
 		b.get("/app/drafts").Is(200).Says("+91 98123 45678", "2 items", "party: ramesh jewelers")
+		open := regexp.MustCompile(`href="([^"]*)"[^>]*>Open an account<`).FindStringSubmatch(b.get(draft).Is(200).Text)
+		opened := b.get(html.UnescapeString(open[1])).Is(200).Text
+		require.Contains(t, opened, `value="ramesh jewelers"`)
+		require.Equal(t, 2, strings.Count(opened, `<option value="client" selected>`), "of the filter and of the new account")
 		b.get(draft).Is(200).Says("party: ramesh jewelers", "written: ramesh jewelers", "Ramesh Jewellers?", "% sure", "Client: entry 1, 2",
 			"Slip number: entry 1, 2")
 		post(draft, filledDraft(b, draft, "do", "convert")).Is(409).Says("is required")

@@ -240,7 +240,7 @@ type frame struct {
 	Places                                        []place
 	Workspaces                                    []choice
 	Done                                          string // confirmation of the last action
-	Stale                                         bool
+	Stale, Posted                                 bool
 	May                                           map[string]bool // permissions, such as ledger:write
 	Body                                          any
 }
@@ -263,7 +263,7 @@ func (v *visit) render(p page) {
 		Stale: v.w.Header().Get("Bahi-Stale") != "",
 	}
 	if v.r.Method != http.MethodGet { // a refused form; its own address may have no page
-		f.Here = v.r.PostForm.Get("here")
+		f.Here, f.Posted = v.r.PostForm.Get("here"), true
 	}
 	if v.who.Type != "" {
 		f.Who, f.Workspace = v.who.String(), v.who.Workspace.String()

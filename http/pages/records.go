@@ -265,14 +265,24 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	if a.edit {
 		out.body = differing(in.body, record)
 	}
-	for _, p := range body.Properties {
-		if day := textOf(in.body[p.Name]); p.Format == "date-time" && p.Kind == "date" && day != "" {
-			sent := maps.Clone(in.body)
-			sent[p.Name] = d.clock(day, false)
-			out.body = sent
+	out.body = d.clocked(body, out.body.(map[string]any))
+	return out
+}
+
+// clocked returns a body with times in place of dates: the ends of the days.
+func (d *desk) clocked(s *schema, body map[string]any) map[string]any {
+	body = maps.Clone(body)
+	for _, p := range s.Properties {
+		switch value := body[p.Name].(type) {
+		case map[string]any:
+			body[p.Name] = d.clocked(p.schema, value)
+		case string:
+			if p.Format == "date-time" {
+				body[p.Name] = d.clock(value, true)
+			}
 		}
 	}
-	return out
+	return body
 }
 
 // lastPart returns the last name of a JSON path.

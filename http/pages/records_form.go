@@ -30,15 +30,7 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 				asked = append(asked, name)
 			}
 		}
-		body = d.refs.schema(o.Body.only("", asked))
-		for i, p := range body.Properties {
-			if p.Format == "date-time" {
-				day := *p.schema
-				day.Kind = "date"
-				body.Properties[i].schema = &day
-			}
-		}
-		return query, body
+		return query, withDays(d.refs.schema(o.Body.only("", asked)))
 	}
 	hidden := slices.Concat([]string{"id", d.of.by}, d.of.without, d.of.given, a.without)
 	for _, p := range o.Body.Properties {
@@ -50,7 +42,20 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 	if d.of.kinds != nil && (a.edit || a.operation == d.of.create) {
 		body = body.only("", d.of.kinds[d.kind(record)])
 	}
-	return query, body
+	return query, withDays(body)
+}
+
+// withDays returns the schema of an object with inputs for dates in place of those for times.
+func withDays(s *schema) *schema {
+	days := *s
+	if s.Format == "date-time" {
+		days.Kind = "date"
+	}
+	days.Properties = slices.Clone(s.Properties)
+	for i, p := range s.Properties {
+		days.Properties[i].schema = withDays(p.schema)
+	}
+	return &days
 }
 
 // kind returns the type of the record, or the chosen type of a new one.

@@ -296,12 +296,16 @@ func TestAWidgetIsShownAndTried(t *testing.T) {
 	b := byKey(o, apptest.Home, trade)
 	const channel = "/app/list/channels/1"
 	added := b.submitOf("/app/list/channels?new=web", "/app/list/channels", `value="create-channel"`, "name", "Site")
-	snippet := b.follow(added).Says("Copy this line").Words()
+	snippet := b.follow(added).Says("Copy this line", "Copy Try the chat", "Sites that may show it").Words()
 	require.Contains(t, snippet, "/widget.js")
 	origin := regexp.MustCompile(`src="(https?://[^/"]+)/widget.js`).FindStringSubmatch(snippet)[1]
-	b.get(channel + "/try").Is(200).Says("does not allow this page yet")
+	b.get(channel+"/try").Is(200).Says("does not allow this page yet", "Change")
 	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "settings.allowedOrigins", origin))
-	require.Contains(t, b.get(channel+"/try").Is(200).Text, `<script src="/widget.js" data-channel=`)
+	key := regexp.MustCompile(`<script src="/widget.js" data-channel="([^"]+)"`).FindStringSubmatch(b.get(channel + "/try").Is(200).Text)
+	require.Len(t, key, 2)
+	chat, begun := "/api/web-chat/"+key[1], struct{ Token string }{}
+	o.Anonymous().With("Origin", origin).POST(chat+"/sessions", nil).Status(201).JSON(&begun)
+	o.Anonymous().With("Authorization", "Bearer "+begun.Token).Stream(chat + "/stream") // as from the page that tries it
 	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "name", "Site", "settings.allowedOrigins", ""))
 	require.NotContains(t, b.get(channel).Text, `>`+origin+`</a>`, "an emptied field is empty")
 	b.get("/app/list/channels/9/try").Is(404)
@@ -315,9 +319,11 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	clerk.POST("/api/contacts", `{"name":"Silent","phone":"9812300004"}`).Status(201)
 	clerk.POST("/api/contacts", `{"name":"Asha","phone":"9812300001"}`).Status(201)
 	clerk.PATCH("/api/contacts/2", `{"optIn":true}`).Status(200)
+	b.submitOf("/app/campaigns?new=broadcast", "/app/campaigns", `value="create-campaign"`, "name", "Diwali", "templateId", "1",
+		"audience", "all", "schedule", "immediate").Is(422).Says("1: must be filled; 2: must be filled")
 	added := b.submitOf("/app/campaigns?new=broadcast", "/app/campaigns", `value="create-campaign"`,
 		"name", "Diwali", "audience", "all", "templateId", "1", "templateParams", "1 = A-204\n2 = {{name}}", "schedule", "immediate")
-	b.follow(added).Says("Diwali", "Draft", "All contacts", "What it sends", "Order A-204 is ready for {{name}}",
+	b.follow(added).Says("Diwali", "Draft", "At once", "All contacts", "What it sends", "Order A-204 is ready for {{name}}",
 		"It goes to 1 of 2 contacts.")
 	const campaign = "/app/campaigns/1"
 	require.NotContains(t, b.get(campaign).Text, "data-stream")
@@ -330,6 +336,7 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	}
 	done := b.get(campaign).Is(200).Says("Completed", "Sent 1")
 	require.NotContains(t, done.Text, `value="cancel-campaign"`)
+	require.Regexp(t, `(?s)id="live".*Runs.*id="record"`, done.Text, "the stream updates all figures of the page")
 	b.get(campaign+"/recipients").Is(200).Says("Asha", "+91 98123 00001")
 	b.get(campaign + "/responses").Is(200).Says("There are none yet.")
 	b.get("/app/campaigns/9").Is(404)

@@ -201,6 +201,7 @@ func (p *Pages) routes() {
 		p.serve(w, r, false, func(v *visit) page { return v.deny(errNoPage) })
 	})
 	p.verifyRoutes(builtVerifier)
+	toEnquiries := func(v *visit) page { return page{redirect: Path + v.r.URL.EscapedPath()} } // mails link to them
 	for pattern, answer := range map[string]func(*visit) page{
 		"GET /app/sign-in":          (*visit).signInPage,
 		"POST /app/sign-in":         (*visit).signIn,
@@ -213,8 +214,8 @@ func (p *Pages) routes() {
 		"GET /docs/guides/{name}":   (*visit).docsGuide,
 		"GET /docs/{operation}":     (*visit).docsOperation,
 		"POST /docs/{operation}":    (*visit).tryOperation,
-		"GET /enquiries":            (*visit).toEnquiries,
-		"GET /enquiries/{id}":       (*visit).toEnquiries,
+		"GET /enquiries":            toEnquiries,
+		"GET /enquiries/{id}":       toEnquiries,
 	} {
 		p.page(pattern, false, answer)
 	}
@@ -236,7 +237,7 @@ func (p *Pages) routes() {
 		"GET /app/audit":                          (*visit).trail,
 		"GET /app/drafts/{id}":                    func(v *visit) page { return v.desk(draftResource(), true).serve() },
 		"POST /app/drafts/{id}":                   (*visit).editDraft,
-		"GET /app/khata":                          func(v *visit) page { return v.khataList(khatasPage{}, 0) },
+		"GET /app/khata":                          func(v *visit) page { return v.khataList(0, "") },
 		"POST /app/khata":                         (*visit).uploadKhata,
 		"GET /app/khata/{id}":                     (*visit).khata,
 		"POST /app/khata/{id}":                    (*visit).checkKhata,

@@ -157,7 +157,7 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	make("name", "Till", "permissions.ledger", "none", "permissions.audit", "none").Is(422).Says("at least one is needed")
 	require.NotContains(t, b.get(keys).Text, `<option value=""></option><option value="none"`)
 	filled := with(form(b.get(keys), keys, "permissions.ledger"), "name", "Till", "permissions.ledger", "read", "expires_at", "2099-01-01")
-	made := b.site.Ask(http.MethodPost, keys, filled).Is(200).Says("Copy it now.", "01 Jan 2099, 00:00")
+	made := b.site.Ask(http.MethodPost, keys, filled).Is(200).Says("Copy it now.", "01 Jan 2099, 23:59")
 	key := regexp.MustCompile(`id="copied" readonly value="([^"]+)"`).FindStringSubmatch(made.Text)[1]
 	o.Bearer(key).GET("/banks").Status(200)
 	again := b.site.Ask(http.MethodPost, keys, filled).Is(200).Says("This key was made before")

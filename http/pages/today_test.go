@@ -3,8 +3,10 @@ package pages_test
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +43,7 @@ func waiting(o *apptest.Server) {
 func TestTodaySaysWhatWaits(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	book(o, o.Clerk(apptest.Home), 2)
+	account := book(o, o.Clerk(apptest.Home), 2)
 	all := byKey(o, apptest.Home, `{"ledger":"read","messaging":"read","marketplace":"read"}`)
 	require.NotContains(t, all.get("/app/").Is(200).Words(), "To do")
 	waiting(o)
@@ -61,6 +63,17 @@ func TestTodaySaysWhatWaits(t *testing.T) {
 	require.NotContains(t, past.Words(), "To do")
 	all.get("/app/").Is(200).Says("₹3.00", "Earlier books")
 	all.get("/app/?known_at=never").Is(422).Says("Known at", "Earlier books")
+
+	writer := byKey(o, apptest.Home, write)
+	entry := with(form(writer.get(account), account+"/rows", ""), "date", time.Now().In(o.Sys.Zone).Format(time.DateOnly))
+	for amount := 101; amount <= 116; amount++ {
+		writer.site.Ask(http.MethodPost, account+"/rows",
+			with(entry, "key", uuid.NewString(), "in_entries[0].amount", strconv.Itoa(amount))).Is(303)
+	}
+	rows := all.get("/app/").Is(200).Says("₹116.00", "₹102.00")
+	require.NotContains(t, rows.Words(), "₹101.00", "the daybook has the first row of today")
+	all.get(regexp.MustCompile(`href="(/app/daybook\?[^"]*)"`).FindStringSubmatch(html.UnescapeString(rows.Text))[1]).Is(200).
+		Says("₹101.00", "₹116.00")
 }
 
 func TestFindLeadsToAccountsPeopleAndPages(t *testing.T) {

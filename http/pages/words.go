@@ -134,8 +134,8 @@ func (l language) message(text string) string {
 	if first, rest, several := strings.Cut(text, "; "); several { // see detail
 		return l.message(first) + "; " + l.message(rest)
 	}
-	if label, rest, is := strings.Cut(text, ": "); is && words[label] != "" {
-		return words[label] + ": " + l.message(rest)
+	if label, rest, is := strings.Cut(text, ": "); is {
+		return l.t(label) + ": " + l.message(rest)
 	}
 	return text
 }

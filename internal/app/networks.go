@@ -48,7 +48,8 @@ func (s *System) openNetworks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.visitors = &messagingcmd.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin}
+	s.visitors = &messagingcmd.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin,
+		Own: s.Settings.Outside.PublicURL}
 	s.live = messaginghttp.NewLive(s.reads, s.Messaging, s.Blobs)
 	s.openMarketplace()
 	return nil

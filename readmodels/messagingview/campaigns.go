@@ -41,7 +41,7 @@ type Campaign struct {
 	TemplateID     int64                      `json:"templateId" doc:"ID of the template"`
 	ChannelID      int64                      `json:"channelId" doc:"ID of the template's channel"`
 	Audience       string                     `json:"audience" doc:"Contacts that receive the campaign"`
-	Schedule       *string                    `json:"schedule" doc:"Kind of schedule; null: none"`
+	Schedule       *string                    `json:"schedule" enum:"immediate,scheduled,recurring" doc:"Kind of schedule; null: none"`
 	ScheduledAt    *time.Time                 `json:"scheduledAt" doc:"Scheduled time; null: none"`
 	TemplateParams template.Values            `json:"templateParams" doc:"Values of the template's parameters"`
 	Steps          []campaign.Step            `json:"steps,omitempty" doc:"Further messages after the first"`

@@ -1,4 +1,4 @@
-// A form that is refused because its session has ended comes back with its values after the next sign-in in this window.
+// A form without a response, or whose session has ended, comes back with its values and its key when its page is opened again.
 (() => {
   "use strict";
   const name = "bahi-kept", ended = document.getElementById("ended"), unsent = document.getElementById("unsent");
@@ -11,11 +11,12 @@
   const picked = e => e.type === "radio" || e.type === "checkbox";
 
   document.addEventListener("submit", e => {
+    if (e.defaultPrevented) return; // unsent.js sends it
     if (e.target.matches(`[action="/app/sign-out"]`)) keep(null);
     if (!e.target.matches("main form[method=post]") || !hidden(e.target, "here")) return;
     const values = [...e.target.elements].filter(i => typed(i) && (!picked(i) || i.checked)).map(i => [i.name, i.value]);
     keep({purpose: purpose(e.target), values});
-  }, true);
+  });
 
   const fill = form => {
     for (const [input] of kept.values) {
@@ -37,8 +38,9 @@
     keep({...kept, ended: true});
   }
   else if (unsent && kept) {
-    const form = kept.ended && [...document.querySelectorAll("main form[method=post]")].find(f => purpose(f) === kept.purpose);
+    const answered = !kept.ended && ("posted" in unsent.dataset || performance.getEntriesByType("navigation")[0].redirectCount);
+    const form = !answered && [...document.querySelectorAll("main form[method=post]")].find(f => purpose(f) === kept.purpose);
     if (form) fill(form);
-    if (form || !kept.ended) keep(null);
+    if (form || answered) keep(null);
   }
 })();

@@ -31,7 +31,8 @@
   const sendAll = async () => {
     if (shown.ariaBusy === "true") return;
     shown.ariaBusy = "true";
-    for (const row of read()) {
+    const rows = read();
+    for (const row of rows) {
       const body = new URLSearchParams(row.body);
       body.set("token", shown.dataset.token); // the current token: the row may be of an earlier session
       const answer = await post(row.action, body);
@@ -41,8 +42,12 @@
     }
     shown.ariaBusy = "false";
     draw();
+    const sent = rows.some(row => row.page === location.pathname && !read().some(r => r.key === row.key));
+    if (sent && !typed(entry || shown).length) location.reload(); // for the new balance
   };
 
+  const typed = form => [...form.querySelectorAll(".line :is(input, select)")].filter(e => e.value && e.offsetParent)
+    .map(e => e.selectedOptions ? e.selectedOptions[0].text : e.value);
   const empty = form => {
     for (const e of form.querySelectorAll(".line :is(input, select)")) { e.value = ""; e.placeholder = ""; e.classList.remove("computed"); }
     form.querySelector(".preview").replaceChildren();
@@ -55,10 +60,9 @@
     const body = new URLSearchParams(new FormData(entry)), answer = await post(entry.action, body);
     if (answer?.ok) return location.assign(answer.headers.get("Location"));
     if (answer && answer.status !== 403 && answer.status < 500) return entry.submit(); // shows the refusal
-    const values = [...entry.querySelectorAll(".line :is(input, select)")].filter(e => e.value && e.offsetParent).map(e => e.value);
     keep([...read(), {
       key: body.get("key"), action: entry.action, body: body.toString(), page: location.pathname,
-      name: document.querySelector("h1").firstChild.textContent.trim(), text: [body.get("date"), ...values].join(" · "),
+      name: document.querySelector("h1").firstChild.textContent.trim(), text: [body.get("date"), ...typed(entry)].join(" · "),
       why: answer ? await reason(answer) : "", // such as a session that has ended
     }]);
     empty(entry);
