@@ -17,7 +17,6 @@ import (
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
 	"bahi/domain/event"
-	"bahi/domain/fault"
 	"bahi/domain/person"
 )
 
@@ -28,9 +27,9 @@ const invitationLifetime = 7 * 24 * time.Hour
 func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID,
 	commands.Outcome[workspace.State], error) {
 	var out commands.Outcome[workspace.State]
-	email, wrong := person.Email("email", email)
-	if wrong != nil {
-		return uuid.Nil, out, fault.Join(wrong, workspace.CheckGrant(permissions))
+	email, err := person.Email("email", email)
+	if err != nil {
+		return uuid.Nil, out, err
 	}
 	key, err := a.EmailKey(ctx, email)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"bahi/commands/accesscmd"
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
+	"bahi/domain/fault"
 	"bahi/domain/person"
 	"bahi/http/api"
 	"bahi/readmodels/accessview"
@@ -116,7 +117,7 @@ func (r *Routes) Workspaces() {
 			}
 			email, err := person.Email("email", in.Body.Email)
 			if err != nil {
-				return nil, err
+				return nil, fault.Join(err, workspace.CheckGrant(in.Body.Permissions))
 			}
 			id, out, err := r.Accounts.Invite(ctx, req, in.Workspace, email, in.Body.Permissions)
 			return api.Reply(ctx, out, err, func(out commands.Outcome[workspace.State]) accesscmd.OpenInvitation {
