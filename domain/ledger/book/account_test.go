@@ -17,15 +17,15 @@ const blank = " \t\n\u00a0\u3000"
 
 // badNames are invalid names of accounts, with the reasons.
 var badNames = map[string]*fault.Error{
-	"":                       invalid("name", "must not be empty"),
-	blank:                    invalid("name", "must not be empty"),
-	"\u200b\u3164":           invalid("name", "must not be empty"),
-	strings.Repeat("म", 121): invalid("name", "at most 120 characters"),
-	"HDFC\nBank":             invalid("name", "control characters are not allowed"),
-	"HDFC\x00":               invalid("name", "control characters are not allowed"),
-	"HDFC\u0085Bank":         invalid("name", "control characters are not allowed"),
-	"HDFC\x7f":               invalid("name", "control characters are not allowed"),
-	"HDFC\xff":               invalid("name", "control characters are not allowed"), // no UTF-8
+	"":                       eventtest.Faults("name", "must not be empty"),
+	blank:                    eventtest.Faults("name", "must not be empty"),
+	"\u200b\u3164":           eventtest.Faults("name", "must not be empty"),
+	strings.Repeat("म", 121): eventtest.Faults("name", "at most 120 characters"),
+	"HDFC\nBank":             eventtest.Faults("name", "control characters are not allowed"),
+	"HDFC\x00":               eventtest.Faults("name", "control characters are not allowed"),
+	"HDFC\u0085Bank":         eventtest.Faults("name", "control characters are not allowed"),
+	"HDFC\x7f":               eventtest.Faults("name", "control characters are not allowed"),
+	"HDFC\xff":               eventtest.Faults("name", "control characters are not allowed"), // no UTF-8
 }
 
 func TestOpenAccount(t *testing.T) {

@@ -111,7 +111,7 @@ func TestTheEntriesOfARowHaveOneMetal(t *testing.T) {
 		if c.wrong == "" {
 			asked.Then(added{Account: 12, Date: today, In: out(c.in...), Out: out(c.out...)})
 		} else {
-			asked.ThenFails(invalid(c.wrong, "all entries of a row must have one metal: expected gold"))
+			asked.ThenFails(eventtest.Faults(c.wrong, "all entries of a row must have one metal: expected gold"))
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestWarningsOfASideGoWithIt(t *testing.T) {
 func TestAccountsOfSomeLedgersHaveTypes(t *testing.T) {
 	t.Parallel()
 	none := eventtest.Given(t, polisher.Ledger.Accounts)
-	wrong := invalid("type", "expected a number from 0 to 2")
+	wrong := eventtest.Faults("type", "expected a number from 0 to 2")
 	for _, known := range []int{0, 2} {
 		none.Case("a known type").When(openAccount{Ledger: polisher.Ledger, Name: "Imran", Type: &known}).
 			Then(opened{Name: "Imran", Type: &known})
@@ -143,7 +143,7 @@ func TestAccountsOfSomeLedgersHaveTypes(t *testing.T) {
 	for _, unknown := range []*int{nil, new(-1), new(3)} {
 		none.Case("no such type").When(openAccount{Ledger: polisher.Ledger, Name: "Imran", Type: unknown}).ThenFails(wrong)
 	}
-	none.Case("all faults at once").When(openAccount{Ledger: polisher.Ledger}).ThenFails(invalid("name", "must not be empty", "type",
+	none.Case("all faults at once").When(openAccount{Ledger: polisher.Ledger}).ThenFails(eventtest.Faults("name", "must not be empty", "type",
 		"expected a number from 0 to 2"))
 	imran := eventtest.Given(t, polisher.Ledger.Accounts, opened{Name: "Imran", Type: new(1)})
 	imran.Case("another type").When(changeAccount{Ledger: polisher.Ledger, Type: new(2)}).Then(book.AccountTypeChanged{From: 1, To: 2})
@@ -152,9 +152,9 @@ func TestAccountsOfSomeLedgersHaveTypes(t *testing.T) {
 	imran.Case("the same").When(changeAccount{Ledger: polisher.Ledger, Type: new(1)}).ThenNothing()
 	imran.Case("a name alone").When(changeAccount{Ledger: polisher.Ledger, Name: new("Ali")}).Then(renamed{From: "Imran", To: "Ali"})
 	imran.Case("no such type").When(changeAccount{Ledger: polisher.Ledger, Type: new(3)}).ThenFails(wrong)
-	imran.Case("nothing").When(changeAccount{Ledger: polisher.Ledger}).ThenFails(invalid("name", "is required"))
+	imran.Case("nothing").When(changeAccount{Ledger: polisher.Ledger}).ThenFails(eventtest.Faults("name", "is required"))
 	require.Equal(t, 2, *imran.And(book.AccountTypeChanged{From: 1, To: 2}).State().Type)
-	noTypes := invalid("type", "accounts of this ledger have none")
+	noTypes := eventtest.Faults("type", "accounts of this ledger have none")
 	eventtest.Given(t, bank.Ledger.Accounts).Case("a bank account").When(openAccount{Ledger: bank.Ledger, Name: "HDFC",
 		Type: new(0)}).ThenFails(noTypes)
 	eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"}).

@@ -20,25 +20,27 @@ var badRows = map[string]struct {
 	row added
 	why *fault.Error
 }{
-	"without entries":        {added{Date: today}, invalid("in_entries", "at least one entry is needed, on either side")},
-	"of the day after next":  {added{Date: today + 2, In: of(1)}, invalid("date", "must not be after tomorrow")},
-	"with an amount of zero": {added{Date: today, In: of(0)}, invalid("in_entries[0].amount", "must be more than 0")},
-	"with a negative amount": {added{Date: today, Out: of(5, -1)}, invalid("out_entries[1].amount", "must be more than 0")},
-	"with 501 entries":       {added{Date: today, In: of(make([]int64, 501)...), Out: of(1)}, invalid("in_entries", "at most 500 entries")},
+	"without entries":        {added{Date: today}, eventtest.Faults("in_entries", "at least one entry is needed, on either side")},
+	"of the day after next":  {added{Date: today + 2, In: of(1)}, eventtest.Faults("date", "must not be after tomorrow")},
+	"with an amount of zero": {added{Date: today, In: of(0)}, eventtest.Faults("in_entries[0].amount", "must be more than 0")},
+	"with a negative amount": {added{Date: today, Out: of(5, -1)}, eventtest.Faults("out_entries[1].amount", "must be more than 0")},
+	"with 501 entries": {added{Date: today, In: of(make([]int64, 501)...), Out: of(1)},
+		eventtest.Faults("in_entries", "at most 500 entries")},
 	"with a control character": {added{Date: today, In: texts("a\x07b")},
-		invalid("in_entries[0].description", "control characters are not allowed")},
-	"with a line break": {added{Date: today, In: texts("a\nb")}, invalid("in_entries[0].description", "control characters are not allowed")},
+		eventtest.Faults("in_entries[0].description", "control characters are not allowed")},
+	"with a line break": {added{Date: today, In: texts("a\nb")},
+		eventtest.Faults("in_entries[0].description", "control characters are not allowed")},
 	"with a long description": {
-		added{Date: today, In: texts(strings.Repeat("म", 501))}, invalid("in_entries[0].description", "at most 500 characters"),
+		added{Date: today, In: texts(strings.Repeat("म", 501))}, eventtest.Faults("in_entries[0].description", "at most 500 characters"),
 	},
 	"of more bytes than an event may have": {
 		added{Date: today, In: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...),
 			Out: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...)},
-		invalid("in_entries", "both sides together have more than 1,000,000 bytes"),
+		eventtest.Faults("in_entries", "both sides together have more than 1,000,000 bytes"),
 	},
 	"with several faults": {
 		added{Date: today + 2, In: book.SideOf([]entry{{Description: "\x00"}}), Out: of(0)},
-		invalid(
+		eventtest.Faults(
 			"date", "must not be after tomorrow",
 			"in_entries[0].description", "control characters are not allowed", "in_entries[0].amount", "must be more than 0",
 			"out_entries[0].amount", "must be more than 0",
@@ -101,7 +103,7 @@ func TestEditRow(t *testing.T) {
 	history.Case("nothing changed").When(edit(edited{Date: new(today), In: new(of(1, 2)), Out: new(of(3))})).ThenNothing()
 	history.And(edited{Out: new(of())}).Case("empty stays empty").When(edit(edited{Out: new(of())})).ThenNothing()
 	history.Case("the last entry stays").When(edit(edited{In: new(of()), Out: new(of())})).
-		ThenFails(invalid("in_entries", "at least one entry is needed, on either side"))
+		ThenFails(eventtest.Faults("in_entries", "at least one entry is needed, on either side"))
 	for sentence, bad := range badRows {
 		history.Case("to none " + sentence).When(edit(edited{Date: &bad.row.Date, In: &bad.row.In, Out: &bad.row.Out})).ThenFails(bad.why)
 	}
@@ -117,7 +119,7 @@ func TestEditIsJudgedByWhatTheRowThenIs(t *testing.T) {
 	eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today + 1, In: of(1)}).
 		Case("a date that was fine when it was posted is fine no more on an earlier day").
 		When(editRow{Ledger: bank.Ledger, Account: 12, Today: today - 1, RowInput: askFor(edited{In: new(of(2))})}).
-		ThenFails(invalid("date", "must not be after tomorrow"))
+		ThenFails(eventtest.Faults("date", "must not be after tomorrow"))
 }
 
 func TestDeleteRow(t *testing.T) {
@@ -270,16 +272,16 @@ func TestPostRows(t *testing.T) {
 	posts("rows in their order, alike ones too", rows)
 	thousand := slices.Repeat(rows[:1], 1000)
 	posts("1,000 rows", thousand)
-	refuses("1,001 rows", slices.Concat(thousand, rows[:1]), invalid("rows", "at most 1000 rows"))
-	refuses("no row", nil, invalid("rows", "at least one row is needed"))
+	refuses("1,001 rows", slices.Concat(thousand, rows[:1]), eventtest.Faults("rows", "at most 1000 rows"))
+	refuses("no row", nil, eventtest.Faults("rows", "at least one row is needed"))
 	for sentence, bad := range badRows {
 		fields := []string{}
 		for _, f := range bad.why.Fields {
 			fields = append(fields, "rows[1]."+f.Field, f.Message)
 		}
-		refuses("none when one is a row "+sentence, []added{rows[0], bad.row}, invalid(fields...))
+		refuses("none when one is a row "+sentence, []added{rows[0], bad.row}, eventtest.Faults(fields...))
 	}
-	refuses("every bad row is named", []added{{Date: today}, rows[0], {Date: today + 2, Out: of(0)}}, invalid(
+	refuses("every bad row is named", []added{{Date: today}, rows[0], {Date: today + 2, Out: of(0)}}, eventtest.Faults(
 		"rows[0].in_entries", "at least one entry is needed, on either side",
 		"rows[2].date", "must not be after tomorrow", "rows[2].out_entries[0].amount", "must be more than 0",
 	))
@@ -287,7 +289,7 @@ func TestPostRows(t *testing.T) {
 		thousand[i].In = book.SideOf(slices.Repeat([]bank.Entry{{Description: book.Text(strings.Repeat("क", 500)), Amount: 1}}, 3))
 	}
 	posts("what one transaction may hold", thousand[:700])
-	refuses("more than one transaction may hold", thousand, invalid("rows", "more than 4,000,000 bytes together: send fewer at once"))
+	refuses("more than one transaction may hold", thousand, eventtest.Faults("rows", "more than 4,000,000 bytes together: send fewer at once"))
 }
 
 func TestEachRowInALockedPeriodIsNamed(t *testing.T) {
@@ -379,8 +381,8 @@ func TestReverseRows(t *testing.T) {
 		"today":                         {nil, today, nil},
 		"on the day of the latest row":  {[]unit.Date{today - 3}, today - 3, nil},
 		"tomorrow":                      {[]unit.Date{today + 1}, today + 1, nil},
-		"the day after":                 {[]unit.Date{today + 2}, 0, invalid("date", "must not be after tomorrow")},
-		"before the day of one of them": {[]unit.Date{today - 4}, 0, invalid("date", "must not be before the date of the row")},
+		"the day after":                 {[]unit.Date{today + 2}, 0, eventtest.Faults("date", "must not be after tomorrow")},
+		"before the day of one of them": {[]unit.Date{today - 4}, 0, eventtest.Faults("date", "must not be before the date of the row")},
 	} {
 		c.Date = nil
 		for _, day := range test.days {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"bahi/domain/event"
-	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
@@ -86,12 +85,4 @@ func askFor(e edited) (asked book.RowInput) {
 		asked.Out = given(*e.Out)
 	}
 	return asked
-}
-
-func invalid(fieldsAndMessages ...string) *fault.Error {
-	var fields []fault.Field
-	for i := 0; i < len(fieldsAndMessages); i += 2 {
-		fields = append(fields, fault.Field{Field: fieldsAndMessages[i], Message: fieldsAndMessages[i+1]})
-	}
-	return fault.Fields(fields...)
 }

@@ -30,14 +30,6 @@ func ordered(items ...order.Item) order.Order {
 
 var added = order.Added{Order: ordered(piece(1, "payal"), piece(2, "ring"))}
 
-func wrong(fields ...string) error {
-	var all []fault.Field
-	for i := 0; i < len(fields); i += 2 {
-		all = append(all, fault.Field{Field: fields[i], Message: fields[i+1]})
-	}
-	return fault.Fields(all...)
-}
-
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	none := eventtest.Given(t, order.Kind)
@@ -57,12 +49,13 @@ func TestAdd(t *testing.T) {
 			Client: 7, Slip: slip("12345678901234567890123456789012345678901"), Date: today + 2, Delivery: new(today),
 			Items: []order.Item{{MakingCharge: -1, Quantity: -1}, piece(0, "a\x00b")},
 		}}).
-		ThenFails(wrong(
+		ThenFails(eventtest.Faults(
 			"slip_number", "at most 40 characters", "date", "must not be after tomorrow", "delivery_date", "must not be before date",
 			"items[0].item_name", "must not be empty", "items[0].weight", "must be above 0", "items[0].quantity", "must be above 0",
 			"items[0].making_charge", "must not be negative", "items[1].item_name", "control characters are not allowed",
 		))
-	none.Case("an order has items").When(order.Add{Order: ordered(), Today: today}).ThenFails(wrong("items", "at least one is needed"))
+	none.Case("an order has items").When(order.Add{Order: ordered(), Today: today}).
+		ThenFails(eventtest.Faults("items", "at least one is needed"))
 	none.Case("and not too many").When(order.Add{Order: ordered(make([]order.Item, 501)...), Today: today}).
 		ThenFails(tooMany())
 }
@@ -93,10 +86,10 @@ func TestEdit(t *testing.T) {
 		When(order.Edit{
 			Items: patch.Set([]order.Item{piece(3, "x"), piece(2, "x"), piece(2, "y")}), Delivery: patch.Set(today - 1), Today: today,
 		}).
-		ThenFails(wrong("items[0].id", "the order has no such item", "items[2].id", "must be given once", "delivery_date",
+		ThenFails(eventtest.Faults("items[0].id", "the order has no such item", "items[2].id", "must be given once", "delivery_date",
 			"must not be before date"))
 	given.Case("the date may not pass the delivery's").
-		When(order.Edit{Delivery: patch.Set(today), Date: patch.Set(today + 1), Today: today}).ThenFails(wrong("delivery_date",
+		When(order.Edit{Delivery: patch.Set(today), Date: patch.Set(today + 1), Today: today}).ThenFails(eventtest.Faults("delivery_date",
 		"must not be before date"))
 	warned := []order.Warning{{Field: "slip_number", Message: "taken", ID: 3}}
 	given.Case("another slip number gets its own warnings").
@@ -125,7 +118,7 @@ func TestAnOrderNeedsAnOpenClient(t *testing.T) {
 	open := func(clients ...int64) order.IsOpen {
 		return func(id int64) (bool, error) { return slices.Contains(clients, id), nil }
 	}
-	unknown := wrong("client_id", "there is no such client")
+	unknown := eventtest.Faults("client_id", "there is no such client")
 	none, given := eventtest.Given(t, order.Kind), eventtest.Given(t, order.Kind, added)
 	add := order.Add{Order: added.Order, Today: today, FirstItem: 1, IsOpen: open(7)}
 	none.Case("of an open client").When(add).Then(added)

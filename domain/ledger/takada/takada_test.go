@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/fault"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
@@ -26,30 +25,25 @@ func of(items ...takada.Item) takada.Takada {
 
 var added = takada.Added{Takada: of(piece(new(int64(7))), piece(nil))}
 
-func wrong(fields ...string) error {
-	var all []fault.Field
-	for i := 0; i < len(fields); i += 2 {
-		all = append(all, fault.Field{Field: fields[i], Message: fields[i+1]})
-	}
-	return fault.Fields(all...)
-}
-
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	none := eventtest.Given(t, takada.Kind)
 	none.Case("it is added").When(takada.Add{Takada: added.Takada, Today: today, Look: look(one)}).Then(added)
 	none.Case("all that is wrong is told").
 		When(takada.Add{Takada: takada.Takada{Order: 5, Date: today + 2, Items: []takada.Item{{Weight: -1}}}, Today: today, Look: look(one)}).
-		ThenFails(wrong("date", "must not be after tomorrow", "items[0].item_name", "must not be empty", "items[0].weight", "must be above 0"))
+		ThenFails(eventtest.Faults("date", "must not be after tomorrow", "items[0].item_name", "must not be empty",
+			"items[0].weight", "must be above 0"))
 	maker := int64(8)
 	none.Case("so are ids that nobody has").
 		When(takada.Add{
 			Takada: takada.Takada{Order: 5, Date: today + 2, Items: []takada.Item{{Name: "ring", Weight: -1, Karigar: &maker}}}, Today: today,
 			Look: look(nil),
 		}).
-		ThenFails(wrong("date", "must not be after tomorrow", "items[0].weight", "must be above 0", "client_order_id", "there is no such order",
+		ThenFails(eventtest.Faults("date", "must not be after tomorrow", "items[0].weight", "must be above 0",
+			"client_order_id", "there is no such order",
 			"items[0].karigar_id", "there is no such karigar"))
-	none.Case("it has items").When(takada.Add{Takada: of(), Today: today, Look: look(one)}).ThenFails(wrong("items", "at least one is needed"))
+	none.Case("it has items").When(takada.Add{Takada: of(), Today: today, Look: look(one)}).
+		ThenFails(eventtest.Faults("items", "at least one is needed"))
 }
 
 func TestEdit(t *testing.T) {
@@ -66,7 +60,7 @@ func TestEdit(t *testing.T) {
 		Then(takada.Edited{Order: patch.Set[int64](6), Date: patch.Set(today - 1)})
 	given.Case("the whole of it is checked").
 		When(takada.Edit{Date: patch.Set(today + 2), Items: patch.Set([]takada.Item{}), Today: today, Look: look(one)}).
-		ThenFails(wrong("date", "must not be after tomorrow", "items", "at least one is needed"))
+		ThenFails(eventtest.Faults("date", "must not be after tomorrow", "items", "at least one is needed"))
 	eventtest.Given(t, takada.Kind).Case("there is none").When(takada.Edit{Look: look(one)}).ThenFails(takada.ErrNotFound)
 }
 
@@ -93,15 +87,15 @@ func TestATakadaNeedsItsOrderAndItsKarigars(t *testing.T) {
 	none, given := eventtest.Given(t, takada.Kind), eventtest.Given(t, takada.Kind, added)
 	unknown := []takada.Item{piece(nil), piece(new(int64(8)))}
 	none.Case("of no order").When(takada.Add{Takada: added.Takada, Today: today, Look: look(nil)}).
-		ThenFails(wrong("client_order_id", "there is no such order"))
+		ThenFails(eventtest.Faults("client_order_id", "there is no such order"))
 	none.Case("of nothing that there is").When(takada.Add{Takada: of(unknown...), Today: today, Look: look(nil)}).
-		ThenFails(wrong("client_order_id", "there is no such order", "items[1].karigar_id", "there is no such karigar"))
+		ThenFails(eventtest.Faults("client_order_id", "there is no such order", "items[1].karigar_id", "there is no such karigar"))
 	move := takada.Edit{Order: patch.Set[int64](6), Today: today, Look: look(map[int64]int64{5: 1, 6: 2})}
 	given.Case("to another client's order").When(move).ThenFails(takada.ErrOtherClient)
 	move.Date = patch.Set(today + 2)
-	given.Case("what is wrong comes first").When(move).ThenFails(wrong("date", "must not be after tomorrow"))
+	given.Case("what is wrong comes first").When(move).ThenFails(eventtest.Faults("date", "must not be after tomorrow"))
 	given.Case("of an unknown karigar").When(takada.Edit{Items: patch.Set(unknown), Today: today, Look: look(one)}).
-		ThenFails(wrong("items[1].karigar_id", "there is no such karigar"))
+		ThenFails(eventtest.Faults("items[1].karigar_id", "there is no such karigar"))
 	nobody := look(one)
 	nobody.Karigar = func(int64) (bool, error) { return false, nil }
 	given.Case("a karigar who was deleted since does not matter").When(takada.Edit{Date: patch.Set(today - 1), Today: today, Look: nobody}).

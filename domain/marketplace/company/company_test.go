@@ -7,21 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"bahi/domain/fault"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/patch"
 	"bahi/internal/test/eventtest"
 )
 
 func set(text string) patch.Field[string] { return patch.Set(text) }
-
-func faults(of ...string) error {
-	var fields []fault.Field
-	for i := 0; i < len(of); i += 2 {
-		fields = append(fields, fault.Field{Field: of[i], Message: of[i+1]})
-	}
-	return fault.Fields(fields...)
-}
 
 var mill = company.Created{Name: "Asha Mills", Slug: "asha-mills", DomainKey: "k1",
 	Profile: company.Profile{Domain: set("asha.example"), City: set("Surat"), Pincode: set("395003")}}
@@ -46,7 +37,7 @@ func TestCreate(t *testing.T) {
 		Description: set("a\x01b"), City: set(strings.Repeat("é", 101)), Website: set("ftp://asha.example"), Domain: set("asha"),
 		Pincode: set("012345"),
 		GSTIN:   set("27AAPFU0939F1ZW"), Phone: set("1\x002"),
-	}}).ThenFails(faults("name", "must not be empty", "phone", "control characters are not allowed", "description",
+	}}).ThenFails(eventtest.Faults("name", "must not be empty", "phone", "control characters are not allowed", "description",
 		"control characters are not allowed",
 		"website", "expected a web address, as in https://example.org", "domain", "expected a domain, as in example.org", "city",
 		"at most 100 characters",
@@ -65,10 +56,10 @@ func TestEdit(t *testing.T) {
 	given.Case("the given fields").When(company.Edit{Profile: company.Profile{City: patch.Clear[string](), Category: set("Textiles")}}).
 		Then(company.Edited{Profile: company.Profile{City: patch.Clear[string](), Category: set("Textiles")}})
 	given.Case("the country determines the form of the postal code").When(company.Edit{Profile: company.Profile{Pincode: set("1234")}}).
-		ThenFails(faults("pincode", "expected six digits, the first of them not 0"))
+		ThenFails(eventtest.Faults("pincode", "expected six digits, the first of them not 0"))
 	given.And(company.Edited{Profile: company.Profile{Country: set("Nepal"),
 		Pincode: set("1234")}}).Case("also where only the country changes").
-		When(company.Edit{Profile: company.Profile{Country: patch.Clear[string]()}}).ThenFails(faults("pincode",
+		When(company.Edit{Profile: company.Profile{Country: patch.Clear[string]()}}).ThenFails(eventtest.Faults("pincode",
 		"expected six digits, the first of them not 0"))
 	given.Case("a company cannot verify itself").When(company.Edit{Verified: patch.Set(true)}).ThenNothing()
 	verified := given.And(company.Edited{Verified: patch.Set(true)})

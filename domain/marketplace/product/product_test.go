@@ -9,21 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"bahi/domain/fault"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/patch"
 	"bahi/internal/test/eventtest"
 )
 
 var mill = uuid.MustParse("11111111-1111-4111-8111-111111111111")
-
-func faults(of ...string) error {
-	var fields []fault.Field
-	for i := 0; i < len(of); i += 2 {
-		fields = append(fields, fault.Field{Field: of[i], Message: of[i+1]})
-	}
-	return fault.Fields(fields...)
-}
 
 // hook returns a product with the defaults and a change.
 func hook(change product.Details) product.Added {
@@ -68,14 +59,14 @@ func TestAdd(t *testing.T) {
 	given.Case("all faults are reported").When(product.Add{Name: strings.Repeat("a", 201), Price: -1, Details: product.Details{
 		Currency: patch.Set("ZZQ"), MOQ: patch.Set[int64](0), Availability: patch.Set("soon"), ImporterName: patch.Set("a\u202eb"),
 		Images: patch.Set([]string{"javascript:x", "https://a.example/b", "https://u:p@a.example"}),
-	}}).ThenFails(faults("name", "at most 200 characters", "price_amount", "expected 0 to 999999999999999", "price_currency",
+	}}).ThenFails(eventtest.Faults("name", "at most 200 characters", "price_amount", "expected 0 to 999999999999999", "price_currency",
 		"expected a currency of ISO 4217, as in INR",
 		"importer_name", "control characters are not allowed", "availability", "expected one of in stock, out of stock, preorder, discontinued",
 		"moq", "expected 1 to 1000000000",
 		"images[0]", "expected a web address, as in https://example.org/a.jpg", "images[2]",
 		"expected a web address, as in https://example.org/a.jpg"))
 	given.Case("too many images").When(add(product.Details{Images: patch.Set(slices.Repeat([]string{"https://a.example/b"}, 21))})).
-		ThenFails(faults("images", "at most 20 items"))
+		ThenFails(eventtest.Faults("images", "at most 20 items"))
 }
 
 func TestEdit(t *testing.T) {
@@ -105,9 +96,9 @@ func TestASKUIsInOneLineAndComparedInAnyCase(t *testing.T) {
 	sku := func(text string) product.Details { return product.Details{SKU: patch.Set(text)} }
 	none.Case("spaces are tidied").When(add(sku(" AB\n 12\t"))).Then(hook(sku("AB 12")))
 	none.Case("64 characters").When(add(sku(" " + strings.Repeat("क", 64) + " "))).Then(hook(sku(strings.Repeat("क", 64))))
-	none.Case("65 characters").When(add(sku(strings.Repeat("क", 65)))).ThenFails(faults("sku", "at most 64 characters"))
+	none.Case("65 characters").When(add(sku(strings.Repeat("क", 65)))).ThenFails(eventtest.Faults("sku", "at most 64 characters"))
 	none.Case("an invisible text is none").When(add(sku("\u200b "))).Then(hook(product.Details{}))
-	none.Case("directions of text").When(add(sku("a\u202eb"))).ThenFails(faults("sku", "control characters are not allowed"))
+	none.Case("directions of text").When(add(sku("a\u202eb"))).ThenFails(eventtest.Faults("sku", "control characters are not allowed"))
 	given := none.And(hook(sku("AB 12")))
 	given.Case("the same").When(product.Edit{Details: sku("AB  12")}).ThenNothing()
 	given.Case("another spelling").When(product.Edit{Details: sku("ab 12")}).Then(product.Edited{Details: sku("ab 12")})

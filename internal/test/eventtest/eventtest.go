@@ -6,6 +6,7 @@ package eventtest
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -14,6 +15,15 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 )
+
+// Faults returns the refusal of fields, given as pairs of a field and a message.
+func Faults(fieldsAndMessages ...string) *fault.Error {
+	var fields []fault.Field
+	for pair := range slices.Chunk(fieldsAndMessages, 2) {
+		fields = append(fields, fault.Field{Field: pair[0], Message: pair[1]})
+	}
+	return fault.Fields(fields...)
+}
 
 // History is an aggregate's history before a case.
 type History[S any] struct {
