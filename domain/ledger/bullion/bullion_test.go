@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"bahi/domain/event"
-	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bullion"
 	"bahi/internal/test/booktest"
@@ -28,8 +27,6 @@ func edited(in, out []entry) (e book.RowEdited) {
 	}
 	return e
 }
-
-func wrong(pairs ...string) error { return fault.Fields(booktest.Faults(pairs...)...) }
 
 // The cut of CONTRACT.md 6.3: 100 g at 7,000 rupees a gram, as sent and as stored.
 var (
@@ -55,9 +52,9 @@ func TestTheCounterEntryFollowsTheCut(t *testing.T) {
 		[]entry{dearer}))
 	changed := against
 	changed.Amount = rupees("1")
-	history.Case("sent back changed").When(edit([]entry{paid, changed}, nil)).ThenFails(wrong("in_entries[1].counter",
+	history.Case("sent back changed").When(edit([]entry{paid, changed}, nil)).ThenFails(eventtest.Faults("in_entries[1].counter",
 		"take `counter` out to set it yourself"))
-	history.Case("sent back twice").When(edit([]entry{against, against}, nil)).ThenFails(wrong("in_entries[1].counter",
+	history.Case("sent back twice").When(edit([]entry{against, against}, nil)).ThenFails(eventtest.Faults("in_entries[1].counter",
 		"take `counter` out to set it yourself"))
 	own := entry{Kind: "rate_cut", Amount: rupees("700000")}
 	history.Case("set by hand").When(edit([]entry{paid, own}, nil)).Then(edited([]entry{paid, own}, nil))

@@ -3,7 +3,6 @@ package booktest
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/domain/event"
-	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 )
@@ -35,14 +33,6 @@ func parsed[Q any](parse func(string) (Q, error)) func(string) *Q {
 		}
 		return &q
 	}
-}
-
-// Faults returns faults from pairs of a field and a message.
-func Faults(pairs ...string) (faults []fault.Field) {
-	for pair := range slices.Chunk(pairs, 2) {
-		faults = append(faults, fault.Field{Field: pair[0], Message: pair[1]})
-	}
-	return faults
 }
 
 // account has the rows of the tests.

@@ -6,6 +6,7 @@ package eventtest
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -18,8 +19,8 @@ import (
 // Faults returns the refusal of fields, given as pairs of a field and a message.
 func Faults(fieldsAndMessages ...string) *fault.Error {
 	var fields []fault.Field
-	for i := 0; i < len(fieldsAndMessages); i += 2 {
-		fields = append(fields, fault.Field{Field: fieldsAndMessages[i], Message: fieldsAndMessages[i+1]})
+	for pair := range slices.Chunk(fieldsAndMessages, 2) {
+		fields = append(fields, fault.Field{Field: pair[0], Message: pair[1]})
 	}
 	return fault.Fields(fields...)
 }
