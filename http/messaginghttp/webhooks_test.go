@@ -42,7 +42,8 @@ func graph(sender, value string) string {
 }
 
 func wrote(id, from, text string) string {
-	return fmt.Sprintf(`"contacts":[{"wa_id":%q,"profile":{"name":" \u202aAsha\u202c\n"}}],"messages":[{"from":%q,"id":%q,"timestamp":"%d","type":"text",`+
+	return fmt.Sprintf(`"contacts":[{"wa_id":%q,"profile":{"name":" \u202aAsha\u202c\n"}}],`+
+		`"messages":[{"from":%q,"id":%q,"timestamp":"%d","type":"text",`+
 		`"text":{"body":%q}}]`,
 		from, from, id, time.Now().Unix(), text)
 }

@@ -22,7 +22,9 @@ func TestOperatorReadsKeptMails(t *testing.T) {
 	require.Equal(t, []string{"asha@example.com", apptest.VerifySubject}, []string{page[0].To, page[0].Subject})
 	require.Equal(t, strings.ReplaceAll(o.Mails("asha@example.com", apptest.VerifySubject)[0], "\r\n", "\n"), page[0].Text)
 	require.True(t, strings.HasSuffix(page[0].ID, ".eml"))
-	for query, total := range map[string]string{"mail&page_size=1&page=2": "1", "mail&page=1000000000&page_size=1000": "1", "chat": "0", "crm": "0"} {
+	for query, total := range map[string]string{
+		"mail&page_size=1&page=2": "1", "mail&page=1000000000&page_size=1000": "1", "chat": "0", "crm": "0",
+	} {
 		none := o.Operator().GET("/ops/outbox?port=" + query).Status(200).Body(`[]`)
 		require.Equal(t, total, none.Header("X-Total-Count"), query)
 	}

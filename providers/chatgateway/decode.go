@@ -232,8 +232,8 @@ const hidden = "lid"
 // groupAddress matches some gateways' addresses of groups.
 var groupAddress = regexp.MustCompile(`^\S+@g\.us$`)
 
-// InGroup reports whether the JSON of a message names a group, in a member such as group_id or is_group, or by its address. InGroup does not
-// read the content, which the sender writes.
+// InGroup reports whether the JSON of a message names a group, in a member such as group_id or is_group, or by its address. InGroup
+// does not read the content, which the sender writes.
 func InGroup(data []byte) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {

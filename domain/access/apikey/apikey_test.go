@@ -49,7 +49,8 @@ func TestAKeysNameIsReadAsItIsWritten(t *testing.T) {
 		"\u2067till": "control characters are not allowed", "\ufeff": "control characters are not allowed",
 		"\u200c": "must have a visible character",
 	} {
-		none.Case(message).When(apikey.Create{Name: name, Permissions: actor.Permissions{Ledger: actor.Read}}).ThenFails(fault.Fields(fault.Field{Field: "name", Message: message}))
+		none.Case(message).When(apikey.Create{Name: name, Permissions: actor.Permissions{Ledger: actor.Read}}).
+			ThenFails(fault.Fields(fault.Field{Field: "name", Message: message}))
 	}
 }
 

@@ -242,8 +242,8 @@ func (in Input) parameters(bot int64, before Call, moved bool) (after []Paramete
 	return after, fault.Join(faults...)
 }
 
-// placed returns the faults of path parameters: each placeholder of the path requires a parameter, and each parameter a placeholder. complete
-// reports whether all parameters are known. An unreadable url is empty.
+// placed returns the faults of path parameters: each placeholder of the path requires a parameter, and each parameter a placeholder.
+// complete reports whether all parameters are known. An unreadable url is empty.
 func (c Call) placed(complete bool) (faults []error) {
 	found := map[string]bool{}
 	for _, name := range c.Placeholders() {

@@ -67,7 +67,8 @@ func TestAValueCanBeSent(t *testing.T) {
 	const image, filled = "expected an address like https://cdn.example.org/a.jpg", "must be filled"
 	const braces = "may have {{name}} and {{phone}}, but no other braces"
 	for _, c := range []struct{ place, value, message string }{
-		{"2", "\u200b", filled}, {"2", "\u2800", filled}, {"2", "\u3164 \u00a0", filled}, {"2", "\u200e", filled}, {"header_image", "\ufeff", filled},
+		{"2", "\u200b", filled}, {"2", "\u2800", filled}, {"2", "\u3164 \u00a0", filled}, {"2", "\u200e", filled},
+		{"header_image", "\ufeff", filled},
 		{"2", "{{first_name}}", braces}, {"2", "{{1}}", braces}, {"2", "{{ Name }}", braces}, {"2", "{{}}", braces},
 		{"button_0", "{{name}} {{email}}", braces},
 		{"header_image", "a.jpg", image}, {"header_image", "ftp://example.org/a.jpg", image}, {"header_image", "{{name}}", image},

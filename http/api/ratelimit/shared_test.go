@@ -17,7 +17,9 @@ import (
 )
 
 // shared returns a Shared of the Redis at an address, with its clock and its log.
-func shared(t *testing.T, open func(string) (*ratelimit.Redis, error), address string) (*ratelimit.Shared, *worktest.Clock, *logtest.Buffer) {
+func shared(
+	t *testing.T, open func(string) (*ratelimit.Redis, error), address string,
+) (*ratelimit.Shared, *worktest.Clock, *logtest.Buffer) {
 	t.Helper()
 	r, err := open("redis://" + address)
 	require.NoError(t, err)
