@@ -113,7 +113,7 @@ func TestANameOfANetworkIsPrintable(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		" Asha\r\n\tBen\u2028\u2029Shah\u0085K  L\v": "Asha Ben Shah K L",
-		"\u202eevil\u202c\u2066\u200b": "evil", "क\u200dष 👩\u200d🔧": "क\u200dष 👩\u200d🔧",
+		"\u202eevil\u202c\u2066\u200b":               "evil", "क\u200dष 👩\u200d🔧": "क\u200dष 👩\u200d🔧",
 		"\u00a0\u3000\u200f": "", "a\x00b\ufeff\xff": "ab",
 	} {
 		require.Equal(t, want, person.Printable(given), "%q", given)

@@ -305,7 +305,7 @@ func TestEachRowInALockedPeriodIsNamed(t *testing.T) {
 	require.Equal(t, book.ErrNoAccount, err)
 	c.Rows[1].In = book.SideInput{}
 	_, err = c.Decide(book.PostingContext{AccountOpen: true, LockedThrough: &locked})
-	require.Equal(t, invalid("rows[1].in_entries", "at least one entry is needed, on either side", "rows[1].date", why,
+	require.Equal(t, eventtest.Faults("rows[1].in_entries", "at least one entry is needed, on either side", "rows[1].date", why,
 		"rows[2].date", why), err)
 }
 
