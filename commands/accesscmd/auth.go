@@ -1,6 +1,7 @@
 package accesscmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -126,6 +127,9 @@ func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 // ResetPassword sets a password with a mailed token, ends all sessions, and verifies the address.
 func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, token, password string) (out commands.Outcome[user.State],
 	err error) {
+	if commands.Untried(ctx) != nil {
+		return out, a.tryPassword(ctx, user.State{}, password)
+	}
 	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) (err error) {
 		if s.Provider != user.ByEmail || !s.Trusted() {
 			return credentials.Reset.Refusal()
@@ -140,6 +144,15 @@ func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, toke
 		return err
 	})
 	return out, err
+}
+
+// tryPassword returns the fault of a new password in a trial, which uses up no token and no try of the current password.
+func (a *Accounts) tryPassword(ctx context.Context, s user.State, password string) error {
+	of, err := a.personOf(ctx, s)
+	if err == nil {
+		err = a.Credentials.Passwords.Check("new_password", password, of)
+	}
+	return cmp.Or(err, commands.ErrTrial)
 }
 
 // setPassword sets the user's password and ends their sessions, except one.

@@ -99,6 +99,9 @@ func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id,
 	if s.Provider != user.ByEmail {
 		return out, user.ErrNoPassword
 	}
+	if commands.Untried(ctx) != nil {
+		return out, a.tryPassword(ctx, s, password)
+	}
 	_, known, err := a.verify(ctx, "change "+id.String(), id, current) // unauthenticated clients cannot use up this count
 	if err != nil {
 		return out, err

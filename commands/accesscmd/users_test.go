@@ -76,6 +76,10 @@ func TestPasswordChangeNeedsTheCurrentOneAndEndsOtherSessions(t *testing.T) {
 	_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, "another brass hook", "eight copper nails")
 	require.Equal(t, fault.Malformed, must(t, err).Kind)
 	require.Equal(t, "Incorrect current password", must(t, err).Detail)
+	_, err = n.ChangePassword(commands.Trial(t.Context()), commands.Request{}, id, this.Tokens.Session, "", "short")
+	require.Equal(t, "new_password", must(t, err).Fields[0].Field, "an unreadable current password does not hide a weak new one")
+	_, err = n.ResetPassword(commands.Trial(t.Context()), commands.Request{}, "", "short")
+	require.Equal(t, "new_password", must(t, err).Fields[0].Field, "nor does an unreadable token")
 	for _, weak := range []string{"short", "asha@example.org", "Rao", strings.Repeat("x", 200)} {
 		_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, secret, weak)
 		require.Equal(t, "new_password", must(t, err).Fields[0].Field)

@@ -33,6 +33,17 @@ type Field struct {
 	Field   string `json:"field" doc:"Name of the field"`
 	Message string `json:"message" doc:"Fault of the field"`
 	ID      any    `json:"id,omitempty" doc:"ID of the other record in a conflict"`
+
+	Of []string `json:"-"` // the fields that decide whether the fault is true; nil: the field, and those in it and around it
+}
+
+// Placed returns the fault with other names of its fields, such as those in a list of rows.
+func (f Field) Placed(name func(field string) string) Field {
+	f.Field, f.Of = name(f.Field), slices.Clone(f.Of)
+	for i, field := range f.Of {
+		f.Of[i] = name(field)
+	}
+	return f
 }
 
 // Error is a refusal with a text for the caller.

@@ -241,7 +241,9 @@ func (r *Routes) passwords() {
 			}
 			return api.Answer(Message{"If the address has an account, a mail is on its way"}, nil)
 		})
-	api.Handle(r.API, proved(authOp("confirm-password-reset", "POST", "/password-reset/confirm", "Set a password with the mailed token")),
+	confirm := proved(authOp("confirm-password-reset", "POST", "/password-reset/confirm", "Set a password with the mailed token"))
+	confirm.Untried = false
+	api.Handle(r.API, confirm,
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Token       string `json:"token"        maxLength:"500" doc:"Mailed token"`

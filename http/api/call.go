@@ -262,7 +262,7 @@ func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 		return nil
 	}
 	for _, field := range f.Fields {
-		if !c.unread(field.Field) {
+		if !c.unread(field) {
 			found = append(found, field)
 		}
 	}
@@ -274,9 +274,16 @@ func (o *operation) tried() bool {
 	return o.DryRun || o.write() && o.file == nil && !o.Operator && !o.Untried
 }
 
-// unread reports whether the field, or a field in or around it, was unreadable.
-func (c *call) unread(field string) bool {
+// unread reports whether a field that decides about a rule's fault was unreadable: one of [fault.Field.Of], or a field in or around it.
+// Without these, it is the fault's own field.
+func (c *call) unread(f fault.Field) bool {
+	of := f.Of
+	if of == nil {
+		of = []string{f.Field}
+	}
 	return slices.ContainsFunc(c.wrong, func(known fault.Field) bool {
-		return known.Message != unknownField && (known.Field == wholeBody || fault.Within(known.Field, field) || fault.Within(field, known.Field))
-	}) || slices.ContainsFunc(c.unsure, func(absent string) bool { return fault.Within(field, absent) })
+		return known.Message != unknownField && (known.Field == wholeBody || slices.ContainsFunc(of, func(field string) bool {
+			return fault.Within(known.Field, field) || fault.Within(field, known.Field)
+		}))
+	}) || slices.ContainsFunc(c.unsure, func(absent string) bool { return fault.Within(f.Field, absent) })
 }

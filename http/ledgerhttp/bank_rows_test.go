@@ -30,6 +30,11 @@ func TestAnEditNamesItsRowByIdRowIdOrQuery(t *testing.T) {
 	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), fmt.Sprintf(`{"id":%d}`, row.ID+1)).Problem(422, "Validation error", "id",
 		"differs from row_id")
 	clerk.PUT(path, `{"id":0}`).Status(422)
+	clerk.PUT(path, `{"date":"2199-01-01","in_entries":[{"amount":-1}],"out_entries":`+apptest.Entry("1")+`}`).Problem(422, "Validation error",
+		"id", "is required: the id of the row", "date", "must not be after tomorrow", "in_entries[0].amount", "must be more than 0")
+	clerk.PUT(path, `{"id":"x","in_entries":[{"amount":-1}]}`).Problem(422, "Validation error",
+		"id", "expected a whole number", "in_entries[0].amount", "must be more than 0")
+	clerk.PUT(path, `{"in_entries":[]}`).Problem(422, "Validation error", "id", "is required: the id of the row")
 	clerk.PUT(path, `{"id":-1}`).Problem(404, "Bank ledger row not found")
 	clerk.PUT(path+"?row_id=-1", `{}`).Status(422)
 	require.Equal(t, "03-01 5", apptest.Balances(clerk, path))

@@ -93,12 +93,12 @@ func (o operations[In, Out]) rows() {
 		Row  int64 `query:"row_id" minimum:"0" doc:"ID of the row if the body has none"`
 		Body EditRow[In, Out]
 	}) (*api.Tagged[Row[In, Out]], error) {
+		edit := book.EditRow{Ledger: o.l, Account: in.Account, Today: o.Books.Today(), RowInput: in.Body.asked()}
 		row, err := in.Body.row(in.Row)
 		if err != nil {
-			return nil, err
+			return nil, fault.Join(err, edit.Check())
 		}
-		out, err := ledgercmd.ChangeRow(ctx, api.Request(ctx), o.Books, o.l, row,
-			book.EditRow{Ledger: o.l, Account: in.Account, Today: o.Books.Today(), RowInput: in.Body.asked()})
+		out, err := ledgercmd.ChangeRow(ctx, api.Request(ctx), o.Books, o.l, row, edit)
 		return o.rowWritten(ctx, in.Account, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{

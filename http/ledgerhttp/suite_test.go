@@ -266,6 +266,15 @@ func (s *ledgerSuite) others() {
 		a.Problem(404, s.l.NoRow.Error())
 	}
 	s.clerk.POST(s.of(s.at.Ledger), body("2198-03-01", s.in[:1], nil)).Problem(422, "Validation error", "date", "must not be after tomorrow")
+	if s.l.Metal && !s.l.Gross {
+		const empty = "a weight or an amount above 0 is needed"
+		s.clerk.POST(s.of(s.at.Ledger), `{"date":"2025-03-01","in_entries":[{"item_name":5},{"fine_weight":"x"},{}]}`).
+			Problem(422, "Validation error", "in_entries[0].item_name", "expected a text", "in_entries[1].fine_weight", "expected a number",
+				"in_entries[0]", empty, "in_entries[2]", empty)
+		s.clerk.POST(s.of(s.at.Ledger, "/rows"), `{"rows":[{"date":"2025-03-01","in_entries":[{"item_name":5},{"fine_weight":"x"}]}]}`).
+			Problem(422, "Validation error", "rows[0].in_entries[0].item_name", "expected a text",
+				"rows[0].in_entries[1].fine_weight", "expected a number", "rows[0].in_entries[0]", empty)
+	}
 	s.clerk.PUT(s.of(s.at.Ledger), `{"date":"2025-03-02"}`).Problem(422, "Validation error", "id", "is required: the id of the row")
 	s.amounts(nil, nil)
 	s.account = mine

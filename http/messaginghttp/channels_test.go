@@ -81,6 +81,10 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	owner.POST(channels, `{"name":"Deaf","type":"chat","settings":{"dialect":"form_v1","appName":"Shop"}}`).
 		Problem(422, "Validation error", "settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone")
 
+	owner.POST(channels, `{"name":"Page","type":"web","settings":{"allowedOrigins":[5,"a.example"]}}`).
+		Problem(422, "Validation error", "settings.allowedOrigins[0]", "expected a text",
+			"settings.allowedOrigins[1]", "expected origins like https://shop.example.org")
+
 	// The channel's own secret accepts the calls that it has signed, and no others.
 	made(thief, `{"name":"Own secret","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	for secret, text := range map[string]string{"own-secret": "Mine"} {

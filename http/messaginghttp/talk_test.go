@@ -51,6 +51,15 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	} {
 		c.POST(send, fmt.Sprintf(body, sales.ID)).Problem(422, "Validation error", wrong[0], wrong[1])
 	}
+	for body, wrong := range map[string][2]string{
+		`{"channelId":%d,"templateId":"x"}`: {"templateId", "expected a whole number"},
+		`{"channelId":%d,"imageUrl":5}`:     {"imageUrl", "expected a text"},
+		`{"channelId":%d,"text":5}`:         {"text", "expected a text"},
+	} {
+		c.POST(send, fmt.Sprintf(body, sales.ID)).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	c.POST(send, `{"channelId":"x"}`).Problem(422, "Validation error", "channelId", "expected a whole number",
+		"text", "expected one of text, imageUrl and templateId")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, sales.ID, ready)).Problem(422, "Validation error", "templateParams.1",
 		"must be filled", "templateParams.2", "must be filled")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, page.ID)).Problem(422, "Validation error", "channelId",

@@ -43,7 +43,7 @@ func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 	for i, asked := range c.Rows {
 		row, faults := AddRow{Ledger: c.Ledger, Account: c.Account, Today: c.Today, RowInput: asked}.row()
 		for _, f := range faults {
-			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("rows[%d].%s", i, f.Field), Message: f.Message})
+			wrong = append(wrong, f.Placed(func(field string) string { return fmt.Sprintf("rows[%d].%s", i, field) }))
 		}
 		rows[i] = row
 		bytes += row.Bytes(c.Reason)

@@ -200,6 +200,15 @@ type EditRow struct {
 	RowInput
 }
 
+// Check returns the faults that do not depend on the row.
+func (c EditRow) Check() error {
+	after, wrong := c.Ledger.decide(Row{}, c.RowInput)
+	if c.In.entries == nil || c.Out.entries == nil { // the row may have entries on the other side
+		after.In = StoredSide("{}", Effect{})
+	}
+	return fault.Found(after.check(c.Today, wrong))
+}
+
 // Decide returns the ledger's NoRow if the account has no such row, and a conflict if the row is not [Row.Editable].
 // Otherwise it refuses the same input as [AddRow].
 func (c EditRow) Decide(r Row) ([]event.Event[Row], error) {

@@ -244,16 +244,25 @@ func (d *deciding[E]) complete() (wrong []fault.Field) {
 func (d *deciding[E]) check(nth int, completing []fault.Field) (wrong []fault.Field) {
 	e, at := d.list[nth], fmt.Sprintf("%s[%d]", d.name, nth)
 	for _, f := range append(e.Check(), completing...) {
-		field := at
-		if f.Field != "" {
-			field += "." + f.Field
+		if f.Field == "" {
+			f.Of = quantities[E]()
 		}
-		wrong = append(wrong, fault.Field{Field: field, Message: f.Message})
+		wrong = append(wrong, f.Placed(func(field string) string { return strings.TrimSuffix(at+"."+field, ".") }))
 	}
 	if effect := e.Effect(); len(wrong) == 0 && (effect.Cash > unit.MaxMoney || effect.Fine > unit.MaxGrams) {
 		wrong = append(wrong, fault.Field{Field: at, Message: tooMany})
 	}
 	return wrong
+}
+
+// quantities returns the names of an entry's amounts, weights and percentages.
+func quantities[E Entry]() (names []string) {
+	for f := range reflect.TypeFor[E]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.Type.Kind() == reflect.Pointer && f.Type != reflect.TypeFor[*int64]() {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // decided returns the side as it is stored.

@@ -83,7 +83,7 @@ func (c PostRows) Decide() ([]Row, error) {
 			faults = append(faults, fault.Field{Field: "account_id", Message: asked.Ledger.NoAccount.Error()})
 		}
 		for _, f := range faults {
-			wrong = append(wrong, fault.Field{Field: asked.Place(f.Field), Message: f.Message})
+			wrong = append(wrong, f.Placed(asked.Place))
 		}
 		if c.LockedThrough != nil && asked.Row.Date != nil && *asked.Row.Date <= *c.LockedThrough {
 			locked = append(locked, fault.Field{Field: asked.Place("date"), Message: fmt.Sprintf("Books are locked through %s", *c.LockedThrough)})

@@ -53,7 +53,7 @@ func TestCreate(t *testing.T) {
 			fault.Field{Field: "settings.userId", Message: "letters, digits, _ + and -, at most 64"},
 			fault.Field{Field: "settings.appName", Message: "1 to 100 characters, without control characters"},
 			fault.Field{Field: "settings.baseUrl", Message: "expected an address like https://chat.example.org/v1"},
-			fault.Field{Field: "settings.allowedOrigins", Message: "expected origins like https://shop.example.org"},
+			fault.Field{Field: "settings.allowedOrigins[1]", Message: "expected origins like https://shop.example.org"},
 		))
 	for _, text := range []string{"https://u:p@a.example", "https://a.example?x", "https://a.example#x", "https://", "a.example",
 		"https:a.example"} {

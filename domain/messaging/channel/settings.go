@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -120,10 +121,9 @@ func (c Change) check(before Settings) error {
 	if s := c.on(before); s.Dialect == formV1 && network.Digits(s.SenderID) == "" {
 		wrong = append(wrong, fault.Wrong("settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone"))
 	}
-	for _, text := range c.AllowedOrigins.Value {
+	for i, text := range c.AllowedOrigins.Value {
 		if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != text || u.Scheme != "http" && u.Scheme != "https" {
-			wrong = append(wrong, fault.Wrong("settings.allowedOrigins", "expected origins like https://shop.example.org"))
-			break
+			wrong = append(wrong, fault.Wrong(fmt.Sprintf("settings.allowedOrigins[%d]", i), "expected origins like https://shop.example.org"))
 		}
 	}
 	return fault.Join(wrong...)

@@ -130,7 +130,8 @@ func (b ToContact) Draft() (Draft, error) {
 	}
 	switch {
 	case given != 1:
-		return Draft{}, fault.Wrong("text", "expected one of text, imageUrl and templateId")
+		return Draft{}, fault.Fields(fault.Field{Field: "text", Message: "expected one of text, imageUrl and templateId",
+			Of: []string{"text", "imageUrl", "templateId"}})
 	case b.Picture != nil:
 		caption, err := written("caption", b.Caption, longestCaption)
 		return Draft{Channel: b.ChannelID, Text: caption, Picture: b.Picture}, err
