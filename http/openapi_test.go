@@ -202,7 +202,7 @@ func documentAnswers(o api.Op, h *huma.Operation) {
 	if h.RequestBody != nil {
 		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	if o.Limit != "" {
+	if o.Limit != "" || !o.Public || o.OptionalAuth { // refused credentials are limited too
 		statuses = append(statuses, http.StatusTooManyRequests)
 	}
 	delete(h.Responses, "default")

@@ -13,6 +13,7 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
@@ -104,16 +105,17 @@ func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger,
 	asked book.RowInput) (commands.Outcome[book.Row], error) {
 	c := book.AddRow{Ledger: l, Account: account, Today: b.Today(), RowInput: asked}
 	return commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
-		row, err := c.Row()
-		if err != nil {
-			return err
-		}
+		row, wrong := c.Row()
 		s, err := standingOf(ctx, tx, l, account, req.Workspace)
-		if err == nil {
-			err = missing(l, s.CheckDates(row.Date))
-		}
 		if err != nil {
 			return err
+		}
+		locked := s.CheckDate(row.Date)
+		if wrong != nil {
+			return fault.Besides(wrong, locked)
+		}
+		if locked != nil {
+			return missing(l, locked)
 		}
 		_, err = b.post(ctx, tx, []khata.Row{{Ledger: l, RowAdded: row}})
 		return err

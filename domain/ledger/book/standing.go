@@ -1,6 +1,7 @@
 package book
 
 import (
+	"errors"
 	"slices"
 
 	"bahi/domain/fault"
@@ -28,6 +29,15 @@ func (s PostingContext) CheckDates(dates ...unit.Date) error {
 		}
 	}
 	return nil
+}
+
+// CheckDate returns the error of posting a row of a date, or nil. The error of a locked date names the field.
+func (s PostingContext) CheckDate(date unit.Date) error {
+	err := s.CheckDates(date)
+	if locked, ok := errors.AsType[*fault.Error](err); ok && locked.Kind == fault.Conflict {
+		locked.Fields = []fault.Field{{Field: "date", Message: locked.Detail}}
+	}
+	return err
 }
 
 // RefusesStep returns the error of changing a row from before to after, or nil.
