@@ -336,6 +336,7 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	}
 	done := b.get(campaign).Is(200).Says("Completed", "Sent 1")
 	require.NotContains(t, done.Text, `value="cancel-campaign"`)
+	require.Regexp(t, `Seen \d`, done.Words(), "Read would be the word of a permission in Hindi")
 	require.Regexp(t, `(?s)id="live".*Runs.*id="record"`, done.Text, "the stream updates all figures of the page")
 	b.get(campaign+"/recipients").Is(200).Says("Asha", "+91 98123 00001")
 	b.get(campaign + "/responses").Is(200).Says("There are none yet.")
