@@ -105,8 +105,10 @@ var (
 	credential = regexp.MustCompile(`^[\x21-\x7e]+$`)
 )
 
-// check returns the faults of a change of settings.
-func (c Change) check(before Settings) error {
+// check returns a change of settings with normalised values, and its faults.
+func (c Change) check(before Settings) (Change, error) {
+	allowed, invalid := c.AllowedOrigins.With(origins)
+	c.AllowedOrigins = allowed
 	wrong := []error{
 		fitting("settings.senderId", c.SenderID, name, "letters, digits, _ + and -, at most 64"),
 		fitting("settings.accountId", c.AccountID, name, "letters, digits, _ + and -, at most 64"),
@@ -120,13 +122,20 @@ func (c Change) check(before Settings) error {
 	if s := c.on(before); s.Dialect == formV1 && network.Digits(s.SenderID) == "" {
 		wrong = append(wrong, fault.Wrong("settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone"))
 	}
-	for _, text := range c.AllowedOrigins.Value {
-		if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != text || u.Scheme != "http" && u.Scheme != "https" {
-			wrong = append(wrong, fault.Wrong("settings.allowedOrigins", "expected origins like https://shop.example.org"))
-			break
+	return c, fault.Join(append(wrong, invalid)...)
+}
+
+// origins returns origins without the slash at their ends.
+func origins(texts []string) ([]string, error) {
+	texts = slices.Clone(texts)
+	for i, text := range texts {
+		texts[i] = strings.TrimSuffix(text, "/")
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != texts[i] || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fault.Wrong("settings.allowedOrigins", "expected origins like https://shop.example.org")
 		}
 	}
-	return fault.Join(wrong...)
+	return texts, nil
 }
 
 // fitting returns an error for a value that does not match.
