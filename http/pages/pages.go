@@ -370,6 +370,7 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"t": lang.t, "tf": lang.tf, "said": lang.said, "day": lang.day, "openedParts": openedParts,
 		"moment": func(text string) string { return lang.moment(text, p.Zone) },
 		"asset":  func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
+		"months": func() [12]string { return monthNames },
 		"word":   wordOf, "fieldID": fieldID, "languages": func() []language { return languages },
 		"nth": func(index int) int { return index + 1 },
 		// figures and parts of API records
