@@ -401,8 +401,5 @@ func wordOf(option any, all ...string) string {
 	return cmp.Or(english[use][name], labelOf(name))
 }
 
-// Word returns the English words of an option of the field.
-func (f field) Word(option string) string { return wordOf(option, f.Options...) }
-
 // ID returns the id of the input.
 func (f field) ID() string { return fieldID(f.Name) + f.Scope }

@@ -116,8 +116,13 @@ var campaigns = &resource{
 	stream: "watch-campaign", events: "progress",
 	live:  []string{"status", "reason", "pausedUntil", "nextRunAt", "completedAt", "stats", "runs"},
 	watch: inStatus("scheduled", "active", "paused"),
-	note:  func(c map[string]any) string { return textOf(c["reason"]) },
-	more:  (*desk).reach,
+	note: func(c map[string]any) string {
+		if c["status"] == "completed" && c["startedAt"] == nil {
+			return "It was cancelled before it began."
+		}
+		return textOf(c["reason"])
+	},
+	more: (*desk).reach,
 	each: []action{
 		{
 			operation: "send-campaign", button: "Send", about: "It goes out at once, to those of its contacts who have consented.", did: "sent",

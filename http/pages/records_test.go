@@ -347,7 +347,7 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 		"scheduledAt":"2099-03-01T10:00","templateParams":{"1":"A","2":"B"}}`).Status(201)
 	require.Contains(t, b.get("/app/campaigns/2").Text, `data-stream="/api/campaigns/2/progress"`)
 	b.get("/app/campaigns/2").Says("01 Mar 2099, 10:00")
-	b.follow(b.submitOf("/app/campaigns/2", "/app/campaigns/2", `value="cancel-campaign"`)).Says("The campaign was cancelled.", "cancelled")
+	b.follow(b.submitOf("/app/campaigns/2", "/app/campaigns/2", `value="cancel-campaign"`)).Says("The campaign was cancelled.", "before it")
 }
 
 // TestAMemberSeesAllBotsOfTheWorkspace shows that a member's list has the bots that other members and keys created.
