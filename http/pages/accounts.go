@@ -211,9 +211,9 @@ func confirmationResource() *resource {
 		},
 		actions: []action{{
 			operation: "request-confirmations", button: "Ask parties", did: "requested",
-			fields: []string{"kind", "as_of", "channelId", "templateId"},
-			about:  "Each party with a phone that has consented gets a message with its balances and a link to its statement.",
-			to:     func(d *desk, made map[string]any) string { return d.of.address("", plain(made["id"])) },
+			fields: []string{"kind", "as_of", "templateId"}, fills: (*desk).channelOfTemplate,
+			about: "Each party with a phone that has consented gets a message with its balances and a link to its statement.",
+			to:    func(d *desk, made map[string]any) string { return d.of.address("", plain(made["id"])) },
 		}},
 		again: secondsBetweenCounts,
 		parts: []*resource{{
@@ -224,6 +224,15 @@ func confirmationResource() *resource {
 				when: inStatus("open", "failed", "silent", "answered", "confirmed", "disputed"),
 			}},
 		}},
+	}
+}
+
+// channelOfTemplate adds the channel of a body's template.
+func (d *desk) channelOfTemplate(body map[string]any) {
+	templates := d.visit.desk(resourceOf("templates"), false)
+	templates.id = textOf(body["templateId"])
+	if template, refused := templates.find(); refused == nil {
+		body["channelId"] = template["channelId"]
 	}
 }
 

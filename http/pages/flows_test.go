@@ -354,7 +354,7 @@ func TestRowsWaitForAConnection(t *testing.T) {
 	save("70")
 	save("many") // nothing refuses it yet
 	p.Until(two)
-	require.Contains(t, p.Text("#unsent"), "HDFC")
+	require.Regexp(t, `HDFC.*\d\d [A-Z][a-z]+ 20\d\d · `, p.Text("#unsent"))
 	require.NotContains(t, p.Text("#unsent"), "999")
 	p.Click("#send-now")
 	p.Until(`document.querySelector("#unsent[aria-busy=false]")`)

@@ -389,9 +389,16 @@ func labelOf(name string) string {
 	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], " id")
 }
 
-// wordOf returns the English words of an option, such as a status.
-func wordOf(option any) string {
-	return cmp.Or(english["options"][textOf(option)], labelOf(textOf(option)))
+// wordOf returns the English words of one of several options, such as a status. Goods and rights have other words than messages.
+func wordOf(option any, all ...string) string {
+	name, use := textOf(option), "options"
+	switch {
+	case slices.Contains(all, "sent"):
+		use = "delivery"
+	case slices.Contains(all, "unconfirmed"): // a channel's calls
+		use = "incoming"
+	}
+	return cmp.Or(english[use][name], labelOf(name))
 }
 
 // ID returns the id of the input.

@@ -37,7 +37,7 @@ var figures = []string{
 func (l language) entryText(key string, value any) string {
 	switch key {
 	case "kind", "rate_unit":
-		return l.t(enumWord(value))
+		return l.t(wordOf(value))
 	case "making_charge":
 		return charge(value)
 	case "rate", "other", "amount":
@@ -54,8 +54,6 @@ func (l language) entryText(key string, value any) string {
 		return textOf(value)
 	}
 }
-
-func enumWord(v any) string { return english["options"][textOf(v)] }
 
 // history describes the versions of a row, an order or a takada, the newest first. It writes names in place of ids. The function actor
 // returns the name of an actor.

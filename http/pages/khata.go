@@ -314,7 +314,7 @@ func (e khataEntry) blank() bool {
 
 // summary returns an entry as one text.
 func (v *visit) summary(e khataEntry) string {
-	parts := []string{v.lang.day(textOf(e.Line["date"])), e.Account, v.lang.t(enumWord(e.Line["side"])), v.lang.line(e.Line)}
+	parts := []string{v.lang.day(textOf(e.Line["date"])), e.Account, v.lang.t(wordOf(e.Line["side"])), v.lang.line(e.Line)}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
 

@@ -127,7 +127,7 @@ func (d *desk) Notified(e map[string]any) (all []string) {
 	for _, way := range [][2]string{{"email", "Mail to you"}, {"chat", "Chat to you"}, {"crm", "CRM"}} {
 		one := inner(inner(e, "notifications"), way[0])
 		if state := textOf(one["status"]); state != "" {
-			all = append(all, d.lang.t(way[1])+": "+d.lang.t(english["told"][state])+around(" (", d.lang.said(textOf(one["error"])), ")"))
+			all = append(all, d.lang.t(way[1])+": "+d.lang.t(wordOf(state, "sent"))+around(" (", d.lang.said(textOf(one["error"])), ")"))
 		}
 	}
 	return all

@@ -113,10 +113,16 @@ var campaigns = &resource{
 		"drip":    append(campaignFields[:6:6], "steps"),
 		"trigger": {"name", "audience", "templateId", "templateParams", "trigger"},
 	},
-	stream: "watch-campaign", events: "progress", live: []string{"status", "reason", "pausedUntil", "nextRunAt", "completedAt", "stats", "runs"},
+	stream: "watch-campaign", events: "progress",
+	live:  []string{"status", "reason", "pausedUntil", "nextRunAt", "completedAt", "stats", "runs"},
 	watch: inStatus("scheduled", "active", "paused"),
-	note:  func(c map[string]any) string { return textOf(c["reason"]) },
-	more:  (*desk).reach,
+	note: func(c map[string]any) string {
+		if c["status"] == "completed" && c["startedAt"] == nil {
+			return "It was cancelled before it began."
+		}
+		return textOf(c["reason"])
+	},
+	more: (*desk).reach,
 	each: []action{
 		{
 			operation: "send-campaign", button: "Send", about: "It goes out at once, to those of its contacts who have consented.", did: "sent",
@@ -132,6 +138,7 @@ var campaigns = &resource{
 	parts: []*resource{
 		{
 			word: "recipients", title: "Recipients", list: "list-campaign-recipients", flat: true,
+			about:   "Contacts without consent or a phone are skipped. They are only counted.",
 			columns: []string{"contactId", "phone", "status", "reason", "at"},
 		},
 		{

@@ -188,15 +188,14 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	b.follow(b.site.Ask(http.MethodPost, parties, set)).Says("Meera", "Meera Shah")
 
 	tried := b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
-		"channelId", "1", "templateId", "1", "preview", "page").Is(200).Says("What it would do")
+		"templateId", "1", "preview", "page").Is(200).Says("What it would do")
 	kept := filled(tried, `value="request-confirmations"`)
-	require.Equal(t, []string{"client", "2025-03-31", "1", "1"},
-		[]string{kept.Get("kind"), kept.Get("as_of"), kept.Get("channelId"), kept.Get("templateId")})
-	b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31", "channelId", "1",
+	require.Equal(t, []string{"client", "2025-03-31", "1"}, []string{kept.Get("kind"), kept.Get("as_of"), kept.Get("templateId")})
+	require.NotContains(t, kept, "channelId", "it is that of the template")
+	b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
 		"templateId", "1").Is(303) // order_ready has two numbered placeholders
-	asked := b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
-		"channelId", "1", "templateId", "9").Is(422)
-	asked.Says("Template not found")
+	b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
+		"templateId", "9").Is(422)
 	one := "/app/confirmations/1"
 	b.get(confirmations).Is(200).Says("Clients · 31 Mar 2025", "order_ready · Sales ·")
 	require.Eventually(t, func() bool {

@@ -368,9 +368,11 @@ func joined(name string) (content []byte, err error) {
 func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
 		"t": lang.t, "tf": lang.tf, "said": lang.said, "day": lang.day, "openedParts": openedParts,
-		"moment": func(text string) string { return lang.moment(text, p.Zone) },
-		"asset":  func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
-		"word":   wordOf, "fieldID": fieldID, "languages": func() []language { return languages },
+		"moment":  func(text string) string { return lang.moment(text, p.Zone) },
+		"asset":   func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
+		"months":  func() [12]string { return monthNames },
+		"word":    func(option any, all ...[]string) string { return wordOf(option, slices.Concat(all...)...) },
+		"fieldID": fieldID, "languages": func() []language { return languages },
 		"nth": func(index int) int { return index + 1 },
 		// figures and parts of API records
 		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings, "held": lang.held,

@@ -253,6 +253,9 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	if d.of.by != "" && d.parent != "" {
 		in.body[d.of.by] = d.parent
 	}
+	if a.fills != nil {
+		a.fills(d, in.body)
+	}
 	for _, p := range body.Properties {
 		if was, is := record[p.Name].(map[string]any); a.edit && p.Kind == "group" && is && in.body[p.Name] == nil && len(was) > 0 {
 			in.body[p.Name], _ = reader(form).object(p.schema, p.Name, true) // the user cleared all inputs

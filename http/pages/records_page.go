@@ -114,7 +114,7 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	case notDay == nil:
 		out.Day, out.Class = text, "date"
 	case s.Kind == "select" && text != "":
-		out.Text, out.Chip = d.lang.t(wordOf(text)), cmp.Or(stateChips[text], "plain")
+		out.Text, out.Chip = d.lang.t(wordOf(text, s.Options...)), cmp.Or(stateChips[text], "plain")
 	case name == "ownerId":
 		out.Text = d.actor("user:" + text)
 	case strings.HasSuffix(strings.ToLower(name), "by") && actorText.MatchString(text):
@@ -181,6 +181,9 @@ func (d *desk) pairs(s *schema, object map[string]any, hidden []string) (all []d
 			continue
 		}
 		if one := d.shown(name, cmp.Or(s.of(name), s.Items), object[name]); !one.Empty() {
+			if slices.Contains(names, "sent") {
+				one.Label = d.lang.t(wordOf(name, names...))
+			}
 			all = append(all, one)
 		}
 	}

@@ -296,11 +296,11 @@ func TestAWidgetIsShownAndTried(t *testing.T) {
 	b := byKey(o, apptest.Home, trade)
 	const channel = "/app/list/channels/1"
 	added := b.submitOf("/app/list/channels?new=web", "/app/list/channels", `value="create-channel"`, "name", "Site")
-	snippet := b.follow(added).Says("Copy this line", "Copy Try the chat", "Sites that may show it").Words()
+	snippet := b.follow(added).Says("Copy this line", "Copy Try the chat", "Sites that may show it", "Incoming messages They arrive").Words()
 	require.Contains(t, snippet, "/widget.js")
 	origin := regexp.MustCompile(`src="(https?://[^/"]+)/widget.js`).FindStringSubmatch(snippet)[1]
 	b.get(channel+"/try").Is(200).Says("does not allow this page yet", "Change")
-	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "settings.allowedOrigins", origin))
+	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "settings.allowedOrigins", origin+"/"))
 	key := regexp.MustCompile(`<script src="/widget.js" data-channel="([^"]+)"`).FindStringSubmatch(b.get(channel + "/try").Is(200).Text)
 	require.Len(t, key, 2)
 	chat, begun := "/api/web-chat/"+key[1], struct{ Token string }{}
@@ -336,8 +336,10 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	}
 	done := b.get(campaign).Is(200).Says("Completed", "Sent 1")
 	require.NotContains(t, done.Text, `value="cancel-campaign"`)
+	require.Regexp(t, `Arrived \d Not sent 0 Seen \d Sent 1`, done.Words(), "goods have another word than messages in Hindi")
 	require.Regexp(t, `(?s)id="live".*Runs.*id="record"`, done.Text, "the stream updates all figures of the page")
-	b.get(campaign+"/recipients").Is(200).Says("Asha", "+91 98123 00001")
+	listed := b.get(campaign+"/recipients").Is(200).Says("Asha", "+91 98123 00001", "Contacts without consent or a phone are skipped.")
+	require.Contains(t, listed.Text, `<option value="read">Seen</option>`)
 	b.get(campaign + "/responses").Is(200).Says("There are none yet.")
 	b.get("/app/campaigns/9").Is(404)
 
@@ -345,7 +347,7 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 		"scheduledAt":"2099-03-01T10:00","templateParams":{"1":"A","2":"B"}}`).Status(201)
 	require.Contains(t, b.get("/app/campaigns/2").Text, `data-stream="/api/campaigns/2/progress"`)
 	b.get("/app/campaigns/2").Says("01 Mar 2099, 10:00")
-	b.follow(b.submitOf("/app/campaigns/2", "/app/campaigns/2", `value="cancel-campaign"`)).Says("The campaign was cancelled.", "cancelled")
+	b.follow(b.submitOf("/app/campaigns/2", "/app/campaigns/2", `value="cancel-campaign"`)).Says("The campaign was cancelled.", "before it")
 }
 
 // TestAMemberSeesAllBotsOfTheWorkspace shows that a member's list has the bots that other members and keys created.

@@ -89,6 +89,7 @@ type action struct {
 
 	fields  []string                                   // paths of the body's fields in the form; nil: all
 	starts  func(*desk, map[string]any) map[string]any // initial values; those without an input are hidden
+	fills   func(*desk, map[string]any)                // adds to the body what follows from its values
 	preview func(*desk, map[string]any) *preview       // describes a dry run's response while the user types
 	says    string                                     // template of the shown part of the response
 	to      func(*desk, map[string]any) string         // returns the address of the next page from the response

@@ -356,7 +356,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 			return
 		}
 		for _, option := range s.Options {
-			used[wordOf(option)] = true
+			used[wordOf(option, s.Options...)] = true
 		}
 		of(s.Items)
 		for _, p := range s.Properties {

@@ -146,10 +146,11 @@ type Create struct {
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, wrong := person.Name("name", c.Name)
 	secrets, err := c.secrets(c.ID, State{})
-	if err := fault.Join(wrong, err, c.Settings.check(Settings{})); err != nil {
+	settings, invalid := c.Settings.check(Settings{})
+	if err := fault.Join(wrong, err, invalid); err != nil {
 		return nil, err
 	}
-	created := Created{Name: name, Type: c.Type, Settings: c.Settings.differing(Settings{}), Secrets: secrets}
+	created := Created{Name: name, Type: c.Type, Settings: settings.differing(Settings{}), Secrets: secrets}
 	if c.Type == Web {
 		created.Key = c.Key
 	}
@@ -178,11 +179,12 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		wrong = fault.Join(wrong, fault.Wrong("type", "cannot change"))
 	}
 	secrets, err := c.secrets(c.ID, s)
-	if err := fault.Join(wrong, err, c.Settings.check(s.Settings)); err != nil {
+	settings, invalid := c.Settings.check(s.Settings)
+	if err := fault.Join(wrong, err, invalid); err != nil {
 		return nil, err
 	}
 	var events []event.Event[State]
-	e := Edited{Name: patch.Differing(name, s.Name), Settings: c.Settings.differing(s.Settings), Secrets: secrets}
+	e := Edited{Name: patch.Differing(name, s.Name), Settings: settings.differing(s.Settings), Secrets: secrets}
 	if e.Name.Present() || !e.Settings.isZero() || e.Secrets != (Secrets{}) {
 		events, s = append(events, e), e.Evolve(s)
 	}

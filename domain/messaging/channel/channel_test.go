@@ -44,7 +44,7 @@ func TestCreate(t *testing.T) {
 	given.Case("all that is wrong is told").
 		When(channel.Create{ID: id, Type: "chat", Input: input(t, `{"apiKey":"a b","accessToken":"********",
 			"settings":{"senderId":"../9","appName":"\u0000","baseUrl":"http://chat.example.org","allowedOrigins":["https://a.example",`+
-			`"a.example"],"userId":""}}`)}).
+			`"https://a.example//"],"userId":""}}`)}).
 		ThenFails(fault.Fields(
 			fault.Field{Field: "name", Message: "1 to 100 characters"},
 			fault.Field{Field: "apiKey", Message: "expected printable ASCII without spaces"},
@@ -72,7 +72,7 @@ func TestEdit(t *testing.T) {
 	require.Equal(t, "disconnected", given.State().Status)
 	edit := func(text string) channel.Edit { return channel.Edit{ID: id, Input: input(t, text)} }
 	given.Case("nothing").When(edit(`{"apiKey":"********","accessToken":null,"settings":{"senderId":"PN1","dialect":null}}`)).ThenNothing()
-	given.Case("settings are merged by key").When(edit(`{"settings":{"senderId":null,"allowedOrigins":["https://a.example"],` +
+	given.Case("settings are merged by key").When(edit(`{"settings":{"senderId":null,"allowedOrigins":["https://a.example/"],` +
 		`"baseUrl":"https://a.example/v2"}}`)).
 		Then(channel.Edited{Settings: channel.Change{SenderID: patch.Clear[string](), AllowedOrigins: patch.Set([]string{"https://a.example"}),
 			BaseURL: patch.Set("https://a.example/v2")}})

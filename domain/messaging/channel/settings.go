@@ -106,8 +106,10 @@ var (
 	credential = regexp.MustCompile(`^[\x21-\x7e]+$`)
 )
 
-// check returns the faults of a change of settings.
-func (c Change) check(before Settings) error {
+// check returns a change of settings with normalised values, and its faults.
+func (c Change) check(before Settings) (Change, error) {
+	allowed, invalid := c.AllowedOrigins.With(origins)
+	c.AllowedOrigins = allowed
 	wrong := []error{
 		fitting("settings.senderId", c.SenderID, name, "letters, digits, _ + and -, at most 64"),
 		fitting("settings.accountId", c.AccountID, name, "letters, digits, _ + and -, at most 64"),
@@ -121,12 +123,21 @@ func (c Change) check(before Settings) error {
 	if s := c.on(before); s.Dialect == formV1 && network.Digits(s.SenderID) == "" {
 		wrong = append(wrong, fault.Wrong("settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone"))
 	}
-	for i, text := range c.AllowedOrigins.Value {
-		if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != text || u.Scheme != "http" && u.Scheme != "https" {
+	return c, fault.Join(append(wrong, invalid)...)
+}
+
+// origins returns origins without the slash at their ends.
+func origins(texts []string) ([]string, error) {
+	texts = slices.Clone(texts)
+	var wrong []error
+	for i, text := range texts {
+		texts[i] = strings.TrimSuffix(text, "/")
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != texts[i] || u.Scheme != "http" && u.Scheme != "https" {
 			wrong = append(wrong, fault.Wrong(fmt.Sprintf("settings.allowedOrigins[%d]", i), "expected origins like https://shop.example.org"))
 		}
 	}
-	return fault.Join(wrong...)
+	return texts, fault.Join(wrong...)
 }
 
 // fitting returns an error for a value that does not match.

@@ -48,6 +48,7 @@
 
   const typed = form => [...form.querySelectorAll(".line :is(input, select)")].filter(e => e.value && e.offsetParent)
     .map(e => e.selectedOptions ? e.selectedOptions[0].text : e.value);
+  const day = date => date.replace(/^(\d+)-(\d+)-(\d+)$/, (_, y, m, d) => `${d} ${shown.dataset.months.split(" ")[m - 1]} ${y}`);
   const empty = form => {
     for (const e of form.querySelectorAll(".line :is(input, select)")) { e.value = ""; e.placeholder = ""; e.classList.remove("computed"); }
     form.querySelector(".preview").replaceChildren();
@@ -62,7 +63,7 @@
     if (answer && answer.status !== 403 && answer.status < 500) return entry.submit(); // shows the refusal
     keep([...read(), {
       key: body.get("key"), action: entry.action, body: body.toString(), page: location.pathname,
-      name: document.querySelector("h1").firstChild.textContent.trim(), text: [body.get("date"), ...typed(entry)].join(" · "),
+      name: document.querySelector("h1").firstChild.textContent.trim(), text: [day(body.get("date")), ...typed(entry)].join(" · "),
       why: answer ? await reason(answer) : "", // such as a session that has ended
     }]);
     empty(entry);
