@@ -171,10 +171,8 @@ func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 			return fmt.Errorf("build %s: %w", g.Name, ErrDiffers)
 		}
 		b.reportProgress(now)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(tryAgain):
+		if err := sleep(ctx, tryAgain); err != nil {
+			return err
 		}
 	}
 }

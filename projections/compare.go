@@ -75,10 +75,8 @@ func (b Build) caughtUp(ctx context.Context, s *session, of generation) error {
 		if now.Position > last {
 			last, patience = now.Position, caughtUpTries
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(caughtUpInterval):
+		if err := sleep(ctx, caughtUpInterval); err != nil {
+			return err
 		}
 	}
 	return errNotMoving

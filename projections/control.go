@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/time/rate"
@@ -32,12 +31,7 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	builds := mine.Status != statusKept // such a row may become live, and lose its owner, between two queries
 	c.obey(mine)
 	c.done.Go(func() {
-		for {
-			select {
-			case <-watching.Done():
-				return
-			case <-time.After(progressInterval):
-			}
+		for sleep(watching, progressInterval) == nil {
 			if c.conn == nil || c.conn.IsClosed() {
 				conn, err := connect(watching, b.Config, b.Projection)
 				if err != nil {
@@ -104,10 +98,8 @@ func (c *control) wait(ctx context.Context, events int) error {
 	}
 	for {
 		for c.paused.Load() {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(progressInterval):
+			if err := sleep(ctx, progressInterval); err != nil {
+				return err
 			}
 		}
 		limiter := c.limiter.Load()

@@ -88,10 +88,7 @@ func (f *follower) Subscribe(ctx context.Context, _ string) (<-chan *message.Mes
 				return
 			}
 			f.explain(ctx, err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(tryAgain):
-			}
+			_ = sleep(ctx, tryAgain)
 		}
 	}()
 	return out, nil
@@ -337,15 +334,20 @@ func guarded(do func() error) (err error) {
 
 // park waits until an operator clears the record of the faulty event.
 func (f *follower) park(ctx context.Context) {
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(tryAgain):
-		}
+	for sleep(ctx, tryAgain) == nil {
 		if now, found, err := f.k.look(ctx); err == nil && (!found || now.err == "") {
 			f.log.Info("parked; retrying")
 			return
 		}
+	}
+}
+
+// sleep waits for a time, or until the context ends, and then returns its error.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }

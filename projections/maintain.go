@@ -107,10 +107,7 @@ func (r *Runner) maintainOne(ctx context.Context, p *Projection, g generation) {
 		return
 	}
 	r.log.Warn("maintaining a generation failed; retrying later", "projection", g.Name, "generation", g.Generation, "error", err)
-	select {
-	case <-ctx.Done():
-	case <-time.After(maintainAgain):
-	}
+	_ = sleep(ctx, maintainAgain)
 }
 
 func (r *Runner) tryMaintain(ctx context.Context, p *Projection, g generation) error {

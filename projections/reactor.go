@@ -102,12 +102,7 @@ func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 
 // watch makes reactors read their checkpoints again after these were moved.
 func (r *Runner) watch(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(ownedInterval):
-		}
+	for sleep(ctx, ownedInterval) == nil {
 		rows, _ := r.pool.Query(ctx, `select name from reactor.checkpoint where owner is distinct from $1`, r.owner)
 		lost, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {

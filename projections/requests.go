@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -83,10 +82,7 @@ func (r *Runner) exchange(ctx context.Context) {
 	for lost := false; ctx.Err() == nil; lost = true {
 		if err := r.exchangeOnce(ctx, lost); ctx.Err() == nil {
 			r.log.Debug("exchanging positions with other processes failed; retrying", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(tryAgain):
-			}
+			_ = sleep(ctx, tryAgain)
 		}
 	}
 }

@@ -124,10 +124,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 	defer stop()
 	go func() {
 		for following.Err() == nil && !until() {
-			select {
-			case <-following.Done():
-			case <-time.After(progressInterval):
-			}
+			_ = sleep(following, progressInterval)
 		}
 		stop()
 	}()
@@ -297,10 +294,8 @@ func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
 		if !isBusy(err) || nth == dropTries {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(dropInterval):
+		if err := sleep(ctx, dropInterval); err != nil {
+			return err
 		}
 	}
 }

@@ -152,7 +152,6 @@ func (f *subscriber) readAhead(ctx context.Context, after event.Position) iter.S
 }
 
 func (f *subscriber) send(batch eventstore.Batch, wanted func(event.Stored) bool) error {
-	defer f.call.encoder.free() // the next batch may take long
 	for _, e := range batch.Events {
 		if wanted(e) {
 			if err := f.call.sendEvent(e); err != nil {

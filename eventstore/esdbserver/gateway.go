@@ -22,8 +22,6 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/keepalive"
 
 	"bahi/domain/event"
@@ -108,8 +106,7 @@ func New(c Config) *Server {
 	s := &Server{Config: c, slow: time.Second, again: 10 * time.Second, turnedAway: make(chan struct{}, maxTurnedAway)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(
-		grpc.Creds(joining{credentials.NewTLS(c.TLS)}),
-		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}),
+		grpc.Creds(limiting{credentials.NewTLS(c.TLS)}),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxCalls),
 		grpc.ConnectionTimeout(handshakeTimeout), grpc.WaitForHandlers(true),
 		// Clients ping every ten seconds, even idle ones.

@@ -30,10 +30,10 @@ type query struct {
 type reader struct {
 	streams.Streams_ReadServer
 
-	encoder encoder
+	textIDs bool
 }
 
-func (r *reader) sendEvent(e event.Stored) error { return r.SendMsg(r.encoder.event(e)) }
+func (r *reader) sendEvent(e event.Stored) error { return r.Send(eventResponse(e, r.textIDs)) }
 
 // Read handles all reads and subscriptions.
 func (s *streamsService) Read(request *streams.ReadReq, answers streams.Streams_ReadServer) error {
@@ -42,8 +42,7 @@ func (s *streamsService) Read(request *streams.ReadReq, answers streams.Streams_
 	if err == nil {
 		q, err = parse(request.GetOptions())
 	}
-	call := &reader{answers, encoder{textIDs: q.textIDs}}
-	defer call.encoder.free()
+	call := &reader{answers, q.textIDs}
 	switch {
 	case err != nil:
 	case q.follow && q.stream == "":

@@ -3,9 +3,11 @@ package esdbserver
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -27,6 +29,12 @@ func textID(id uuid.UUID) *shared.UUID {
 	return &shared.UUID{Value: &shared.UUID_String_{String_: id.String()}}
 }
 
+func structuredID(id uuid.UUID) *shared.UUID {
+	return &shared.UUID{Value: &shared.UUID_Structured_{Structured: &shared.UUID_Structured{
+		MostSignificantBits: int64(binary.BigEndian.Uint64(id[:8])), LeastSignificantBits: int64(binary.BigEndian.Uint64(id[8:])),
+	}}}
+}
+
 func parseID(id *shared.UUID) (parsed uuid.UUID, err error) {
 	if s := id.GetStructured(); s != nil {
 		binary.BigEndian.PutUint64(parsed[:8], uint64(s.GetMostSignificantBits()))
@@ -41,6 +49,25 @@ func parseID(id *shared.UUID) (parsed uuid.UUID, err error) {
 
 func identifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
+}
+
+// eventResponse returns an event as a read sends it. The time is in ticks of 100 nanoseconds since 1970, as clients expect.
+func eventResponse(e event.Stored, textIDs bool) *streams.ReadResp {
+	id, position := structuredID, uint64(e.Position)
+	if textIDs {
+		id = textID
+	}
+	return &streams.ReadResp{Content: &streams.ReadResp_Event{Event: &streams.ReadResp_ReadEvent{
+		Event: &streams.ReadResp_ReadEvent_RecordedEvent{
+			Id: id(e.ID), StreamIdentifier: identifier(e.Stream), StreamRevision: uint64(e.Revision),
+			PreparePosition: position, CommitPosition: position,
+			Metadata: map[string]string{
+				propertyType: e.Type, propertyContentType: contentJSON, propertyCreated: strconv.FormatInt(e.At.UnixMicro()*10, 10),
+			},
+			CustomMetadata: e.Meta, Data: e.Data,
+		},
+		Position: &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: position},
+	}}}
 }
 
 // proposal is an event to append. Append and BatchAppend use different messages.

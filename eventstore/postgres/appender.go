@@ -445,10 +445,7 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 		a.log.Debug("outcome of appends still unknown", "appends", len(group), "error", err)
 		a.refuseWaiting(err) // they were not sent, and resolving may take long
 		a.disconnect()
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryInterval):
-		}
+		_ = sleep(ctx, retryInterval)
 	}
 	for _, p := range group {
 		p.fail(fmt.Errorf("%w: %w", eventstore.ErrInDoubt, why))
@@ -467,10 +464,8 @@ func (a *appender) end(ctx context.Context, lost session) error {
 		if err != nil || running == 0 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(retryInterval):
+		if err := sleep(ctx, retryInterval); err != nil {
+			return err
 		}
 	}
 }

@@ -63,10 +63,8 @@ func patiently(ctx context.Context, try func() (again bool, err error)) error {
 		if !again || time.Now().After(end) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if sleep(ctx, retryPause) != nil {
 			return err
-		case <-time.After(retryPause):
 		}
 	}
 }
@@ -116,4 +114,14 @@ func Reachable(addr string) (string, error) {
 		host = "127.0.0.1" // the server listens on all addresses, and a container may not resolve localhost
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// sleep waits for a time, or until the context ends, and then returns its error.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

@@ -186,10 +186,8 @@ func (s *System) reread(ctx context.Context) error {
 		case errors.As(err, &rewritten):
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if sleep(ctx, time.Second) != nil {
 			return nil
-		case <-time.After(time.Second):
 		}
 	}
 }
@@ -251,10 +249,8 @@ func (s *System) UntilSigned(ctx context.Context) error {
 		if err != nil || head == 0 || newest != nil && newest.Position >= head {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("sign the log: %w", ctx.Err())
-		case <-time.After(PollInterval):
+		if err := sleep(ctx, PollInterval); err != nil {
+			return fmt.Errorf("sign the log: %w", err)
 		}
 	}
 }

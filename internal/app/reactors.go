@@ -69,10 +69,7 @@ func (s *System) cleanFolders(ctx context.Context) {
 		if err := eraser.Clean(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Error("cleaning this node's folders of erased people's data failed", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(accessreact.SweepInterval):
-		}
+		_ = sleep(ctx, accessreact.SweepInterval)
 	}
 }
 

@@ -102,10 +102,8 @@ func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) 
 		if err := r.untilUnseen(ctx, s); err != nil {
 			return err
 		}
-		select {
-		case <-time.After(unseenInterval):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := sleep(ctx, unseenInterval); err != nil {
+			return err
 		}
 	}
 	return fmt.Errorf("scrub Postgres: %s still has %d dead rows, which a transaction may see", table, s.kept)
@@ -199,10 +197,8 @@ func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
 		if looks == 0 {
 			r.System.Log.Warn("erasure waits for older transactions to end")
 		}
-		select {
-		case <-time.After(unseenInterval):
-		case <-ctx.Done():
-			return fmt.Errorf("an older transaction still sees erased values: %w", ctx.Err())
+		if err := sleep(ctx, unseenInterval); err != nil {
+			return fmt.Errorf("an older transaction still sees erased values: %w", err)
 		}
 	}
 }
