@@ -176,11 +176,11 @@ func always[S any](cmd event.Command[S]) func(string) event.Command[S] {
 // Create is [Handle] for a new record. It calls newID for the record's id after the command was accepted.
 func Create[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error),
 	cmd event.Command[S]) (Outcome[S], error) {
-	return CreateWithID(ctx, h, req, kind, newID, always(cmd))
+	return createWithID(ctx, h, req, kind, newID, always(cmd))
 }
 
-// CreateWithID is [Create] for a command that needs the id, for example to seal personal values of the new record. See [DecideNew].
-func CreateWithID[S any](
+// createWithID is [Create] for a command that needs the id, for example to seal personal values of the new record. See [DecideNew].
+func createWithID[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error),
 	cmd func(id string) event.Command[S],
 ) (Outcome[S], error) {

@@ -126,7 +126,7 @@ func (p *process) until(is func(projections.Status) bool) projections.Status {
 	p.t.Helper()
 	late := time.After(time.Minute)
 	for {
-		moved := p.Advanced()
+		moved := p.advanced()
 		if s := p.Statuses()["greeter"]; is(s) {
 			return s
 		}

@@ -21,8 +21,8 @@ type EnquiryOutcome = commands.Outcome[enquiry.State]
 // buyerTries is the number of lookups of a buyer while an erasure of the buyer is in progress.
 const buyerTries = 3
 
-// BuyerHash returns the id of the stream of a buyer's address.
-func BuyerHash(ctx context.Context, h *commands.Handler, address string) (string, error) {
+// buyerHash returns the id of the stream of a buyer's address.
+func buyerHash(ctx context.Context, h *commands.Handler, address string) (string, error) {
 	return h.Hash(ctx, string(enquiry.Buyers), []byte(address))
 }
 
@@ -35,7 +35,7 @@ func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 	}
 	hash := ""
 	if address, err := person.Email("user_email", c.Email); err == nil { // the command refuses an invalid one
-		if hash, err = BuyerHash(ctx, h, address); err != nil {
+		if hash, err = buyerHash(ctx, h, address); err != nil {
 			return none, err
 		}
 	}

@@ -261,7 +261,7 @@ func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State],
 		}
 	}
 	if failed != nil && failed.Reason == network.Suspended {
-		return f.Templates.ForceRefresh(ctx, of.Workspace, id)
+		return f.Templates.forceRefresh(ctx, of.Workspace, id)
 	}
 	_, err = f.note(ctx, of.Workspace, id, of.State, r)
 	return err

@@ -109,8 +109,8 @@ func (f *Templates) refresh(ctx context.Context, workspace uuid.UUID, id int64) 
 	return r, err
 }
 
-// ForceRefresh requests the templates of a channel from its network, regardless of the last request.
-func (f *Templates) ForceRefresh(ctx context.Context, workspace uuid.UUID, id string) error {
+// forceRefresh requests the templates of a channel from its network, regardless of the last request.
+func (f *Templates) forceRefresh(ctx context.Context, workspace uuid.UUID, id string) error {
 	number, _ := strconv.ParseInt(id, 10, 64) // an id of Bahi
 	f.mu.Lock()
 	delete(f.asked, number)

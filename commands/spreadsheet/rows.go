@@ -240,7 +240,7 @@ func (c *Columns) Of(r Row) (map[string]string, error) {
 			c.Ignored = append(c.Ignored, "column "+name+" without a header")
 		}
 	}
-	return r.By(c.fields)
+	return r.by(c.fields)
 }
 
 // Foreign returns the currency of a field's cell, "" for rupees and for none.
@@ -303,8 +303,8 @@ func quoted(name string) string {
 // failed matches the text of a failed formula, or of a number wider than its column.
 var failed = regexp.MustCompile(`^#(N/A|(REF|VALUE|DIV/0|NUM|NULL|SPILL|CALC|ERROR)!|NAME\?|#+)$`)
 
-// By returns the cells of a row by their columns, without the space around them.
-func (r Row) By(columns []string) (map[string]string, error) {
+// by returns the cells of a row by their columns, without the space around them.
+func (r Row) by(columns []string) (map[string]string, error) {
 	switch {
 	case r.Wrong != "":
 		return nil, fault.New(fault.Invalid, r.Wrong)

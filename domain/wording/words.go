@@ -22,7 +22,7 @@ const (
 // Words returns the distinct words of texts, folded, in their order. A word consists of letters, marks and digits of any script.
 func Words(texts ...string) (words []string) {
 	for _, text := range texts {
-		for word := range Each(text) {
+		for word := range each(text) {
 			if len(words) < maxWords && !slices.Contains(words, word) {
 				words = append(words, word)
 			}
@@ -31,8 +31,8 @@ func Words(texts ...string) (words []string) {
 	return words
 }
 
-// Each returns the words of a text, folded, with repetitions.
-func Each(text string) iter.Seq[string] {
+// each returns the words of a text, folded, with repetitions.
+func each(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for word := range strings.FieldsFuncSeq(joined.Replace(person.Folded(text)), between) {
 			if runes := []rune(word); len(runes) > maxLength {
@@ -52,7 +52,7 @@ func between(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.
 
 // Terms returns the words of a text for full-text search. Digits of all scripts become ASCII digits, and a rupee sign is a word.
 func Terms(text string) iter.Seq[string] {
-	return Each(strings.Map(person.Digit, strings.ReplaceAll(text, "₹", " rs ")))
+	return each(strings.Map(person.Digit, strings.ReplaceAll(text, "₹", " rs ")))
 }
 
 var (

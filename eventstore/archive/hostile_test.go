@@ -29,7 +29,7 @@ func TestManifestIsReadUpToTheFirstInvalidElement(t *testing.T) {
 		for _, one := range []string{`{},`, `null,`, `7,`, `{"file":"x"},`, `[],`} {
 			text := `{"format":"bahi-archive","version":1,"store_id":"0195e8a0-7c1e-7000-8000-0000000000aa","` + list + `":[` +
 				strings.TrimSuffix(strings.Repeat(one, 1000), ",") + `]}`
-			_, err := OpenFS(fstest.MapFS{manifestName: {Data: []byte(text)}})
+			_, err := openFS(fstest.MapFS{manifestName: {Data: []byte(text)}})
 			require.ErrorContains(t, err, "the archive is broken: manifest.json", one)
 		}
 	}
@@ -42,7 +42,7 @@ func TestManifestIsReadUpToTheFirstInvalidElement(t *testing.T) {
 		many = append(many, fmt.Sprintf(`{"file":"f%d","bytes":0,"sha256":"%064d"}`, i, 0))
 	}
 	text := `{"format":"bahi-archive","version":1,"store_id":"0195e8a0-7c1e-7000-8000-0000000000aa","files":[` + strings.Join(many, ",") + `]}`
-	_, err = OpenFS(fstest.MapFS{manifestName: {Data: []byte(text)}})
+	_, err = openFS(fstest.MapFS{manifestName: {Data: []byte(text)}})
 	require.ErrorContains(t, err, `"f1000" cannot be the name of a further file, of which there are at most 1000`)
 }
 
@@ -144,7 +144,7 @@ func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
 		}
 	}
 	put("auditor/books", create(t, logOf(10)))
-	open := func() (*Archive, error) { return OpenAmong(all, slices.Collect(maps.Keys(all))) }
+	open := func() (*Archive, error) { return openAmong(all, slices.Collect(maps.Keys(all))) }
 	a, err := open()
 	require.NoError(t, err)
 	require.EqualValues(t, 10, a.Manifest.Events)

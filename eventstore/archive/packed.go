@@ -31,12 +31,12 @@ func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no archive in a zip or tar file: %w", err)
 	}
-	return OpenAmong(files, names)
+	return openAmong(files, names)
 }
 
-// OpenAmong is [OpenFS] for an archive's folder among files with these names. It refuses two archives, because the result would be
+// openAmong is [openFS] for an archive's folder among files with these names. It refuses two archives, because the result would be
 // ambiguous.
-func OpenAmong(files fs.FS, names []string) (*Archive, error) {
+func openAmong(files fs.FS, names []string) (*Archive, error) {
 	dir, err := manifestFolder(names)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func OpenAmong(files fs.FS, names []string) (*Archive, error) {
 	if files, err = fs.Sub(files, dir); err != nil {
 		return nil, err
 	}
-	a, err := OpenFS(files)
+	a, err := openFS(files)
 	if errors.Is(err, errNoManifest) {
 		return nil, fmt.Errorf("it is %w", err)
 	}

@@ -46,15 +46,15 @@ type Archive struct {
 
 // Open reads the manifest of the archive in a folder. It returns a [CorruptError] if the manifest contradicts itself.
 func Open(dir string) (*Archive, error) {
-	a, err := OpenFS(os.DirFS(dir))
+	a, err := openFS(os.DirFS(dir))
 	if errors.Is(err, errNoManifest) {
 		return nil, fmt.Errorf("%s is %w", dir, err)
 	}
 	return a, err
 }
 
-// OpenFS is [Open] for other file systems, such as a zip file.
-func OpenFS(files fs.FS) (*Archive, error) {
+// openFS is [Open] for other file systems, such as a zip file.
+func openFS(files fs.FS) (*Archive, error) {
 	m, err := readManifest(files)
 	if err != nil {
 		return nil, err

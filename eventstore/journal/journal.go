@@ -263,8 +263,8 @@ type named struct {
 	ID uuid.UUID `json:"id"`
 }
 
-// Names returns the logs whose journals are on a server.
-func Names(ctx context.Context, server Server) (logs []uuid.UUID, err error) {
+// names returns the logs whose journals are on a server.
+func names(ctx context.Context, server Server) (logs []uuid.UUID, err error) {
 	for {
 		found, err := server.Read(ctx, NamesStream, int64(len(logs)), maxRead)
 		if err != nil || len(found) == 0 {
@@ -288,7 +288,7 @@ func (j *Journal) Name(ctx context.Context) error {
 		ID: uuid.NewSHA1(j.log, []byte(NamesStream)), Type: "LogNamed", Data: fmt.Appendf(nil, `{"id":%q}`, j.log), Meta: []byte(`{"schema":1}`),
 	}
 	for {
-		logs, err := Names(ctx, j.server)
+		logs, err := names(ctx, j.server)
 		if err != nil || slices.Contains(logs, j.log) {
 			return err
 		}
@@ -302,6 +302,6 @@ func (j *Journal) Name(ctx context.Context) error {
 func (j *Journal) Named(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timing.doubt)
 	defer cancel()
-	logs, err := Names(ctx, j.server)
+	logs, err := names(ctx, j.server)
 	return slices.Contains(logs, j.log), err
 }

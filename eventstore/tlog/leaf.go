@@ -42,10 +42,10 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// AppendLeaf appends the leaf of an event: its canonical encoding. Numbers are big-endian, texts follow their length in 4
+// appendLeaf appends the leaf of an event: its canonical encoding. Numbers are big-endian, texts follow their length in 4
 // bytes; docs/audit-format.md has the order. Payload and metadata are the stored bytes, with personal values sealed, so
 // an erasure changes no leaf.
-func AppendLeaf(to []byte, e event.Stored) []byte {
+func appendLeaf(to []byte, e event.Stored) []byte {
 	to = append(to, leafTag...)
 	to = binary.BigEndian.AppendUint64(to, uint64(e.Position))
 	to = appendText(to, e.Stream)
@@ -61,8 +61,8 @@ func appendText[T string | []byte](to []byte, text T) []byte {
 	return append(binary.BigEndian.AppendUint32(to, uint32(len(text))), text...)
 }
 
-// ParseLeaf decodes a leaf. It returns an error for anything that [AppendLeaf] does not write.
-func ParseLeaf(leaf []byte) (e event.Stored, err error) {
+// parseLeaf decodes a leaf. It returns an error for anything that [appendLeaf] does not write.
+func parseLeaf(leaf []byte) (e event.Stored, err error) {
 	r := leafReader{rest: leaf}
 	if string(r.take(len(leafTag))) != leafTag {
 		return e, errors.New("read the leaf: it is not an event's leaf of a known version")
@@ -133,7 +133,7 @@ type Hasher struct{ leaf []byte }
 
 // Leaf returns the hash of an event's leaf.
 func (h *Hasher) Leaf(e event.Stored) Hash {
-	h.leaf = AppendLeaf(append(h.leaf[:0], leafPrefix), e)
+	h.leaf = appendLeaf(append(h.leaf[:0], leafPrefix), e)
 	return sha256.Sum256(h.leaf)
 }
 

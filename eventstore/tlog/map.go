@@ -25,8 +25,8 @@ var ErrMapBroken = errors.New("the map's nodes do not lead to its root")
 // MapKey returns the key of an entry in the map, see [Concern].
 func MapKey(entry string) Hash { return sha256.Sum256([]byte(mapLabel + entry)) }
 
-// MapValue returns an entry's value in the map: a hash of the number of its events and the root of their leaves.
-func MapValue(size uint64, root Hash) Hash {
+// mapValue returns an entry's value in the map: a hash of the number of its events and the root of their leaves.
+func mapValue(size uint64, root Hash) Hash {
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64(nil, size), root[:]...))
 }
 
@@ -293,5 +293,5 @@ func (c *Compact) Append(leaf Hash) {
 func (c *Compact) Value() Hash {
 	t := Tree{size: c.Size}
 	copy(t.roots[:bits.OnesCount64(c.Size)], c.Hashes)
-	return MapValue(c.Size, t.Root())
+	return mapValue(c.Size, t.Root())
 }

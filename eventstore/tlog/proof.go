@@ -12,8 +12,8 @@ import (
 	"bahi/domain/event"
 )
 
-// ProofExtension is the extension of files of proofs.
-const ProofExtension = ".tlog-proof"
+// proofExtension is the extension of files of proofs.
+const proofExtension = ".tlog-proof"
 
 const (
 	proofHeader = "c2sp.org/tlog-proof@v1\n"
@@ -47,7 +47,7 @@ func Prove(ctx context.Context, tiles Tiles, e event.Stored, index uint64, signe
 // AppendProof appends a proof to a file of proofs. The event's leaf is in the proof's extra data, so a verifier needs nothing
 // else. Files of proofs may be concatenated.
 func AppendProof(to []byte, p Proof) []byte {
-	file := tlogproof.TLogProof{Index: p.Index, Checkpoint: p.Checkpoint, ExtraData: AppendLeaf(nil, p.Event)}
+	file := tlogproof.TLogProof{Index: p.Index, Checkpoint: p.Checkpoint, ExtraData: appendLeaf(nil, p.Event)}
 	for _, h := range p.Hashes {
 		file.Hashes = append(file.Hashes, h)
 	}
@@ -71,8 +71,8 @@ func ParseProofs(text []byte) ([]Proof, error) {
 	return proofs, nil
 }
 
-// IsProof reports whether a text begins like a file of proofs.
-func IsProof(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(proofHeader)) }
+// isProof reports whether a text begins like a file of proofs.
+func isProof(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(proofHeader)) }
 
 // parseProof reads one proof. It reads the leaf's line itself, because the library's reader refuses lines over 64 kB. It compares the rest
 // with the library's writer, so only the canonical form is valid.
@@ -90,7 +90,7 @@ func parseProof(text []byte) (p Proof, err error) {
 	if err != nil {
 		return p, errors.New("its line with the event is not base64")
 	}
-	if p.Event, err = ParseLeaf(leaf); err != nil {
+	if p.Event, err = parseLeaf(leaf); err != nil {
 		return Proof{}, err
 	}
 	if year := p.Event.At.Year(); year < 0 || year > 9999 {

@@ -80,7 +80,7 @@ func FuzzProofs(f *testing.F) {
 	p, err := Prove(f.Context(), tilesOf(f, events), events[1], 1, sign(f, checkpointOf(events, 3), keyOf(f, 1)))
 	require.NoError(f, err)
 	file := string(AppendProof(nil, p))
-	leaf := base64.StdEncoding.EncodeToString(AppendLeaf(nil, events[1]))
+	leaf := base64.StdEncoding.EncodeToString(appendLeaf(nil, events[1]))
 	for _, text := range []string{
 		file, file + file, "", "\n", file[1:], file + "\n", file + "x", strings.Replace(file, "index 1\n", "index 01\n", 1),
 		strings.Replace(file, "index 1\n", "", 1), strings.ReplaceAll(file, "\n", "\r\n"), strings.Replace(file, "extra "+leaf+"\n", "", 1),

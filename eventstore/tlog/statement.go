@@ -63,7 +63,7 @@ func (e StatementEntry) Verify(name string, root Hash) error {
 	if e.Size == 0 {
 		return e.MapPath.Verify(MapKey(name), nil, root)
 	}
-	value := MapValue(e.Size, e.Root)
+	value := mapValue(e.Size, e.Root)
 	return e.MapPath.Verify(MapKey(name), &value, root)
 }
 
@@ -81,15 +81,15 @@ func WriteStatement(w io.Writer, s Statement) error {
 	_, _ = fmt.Fprintf(buffered, "%s%s\n", statementTag, about)
 	var leaf []byte
 	for _, e := range s.Events {
-		leaf = AppendLeaf(leaf[:0], e)
+		leaf = appendLeaf(leaf[:0], e)
 		_, _ = buffered.Write(binary.BigEndian.AppendUint32(nil, uint32(len(leaf))))
 		_, _ = buffered.Write(leaf)
 	}
 	return errors.Join(buffered.Flush(), z.Close()) // the flush returns the first error
 }
 
-// IsStatement reports whether a file with this beginning may be a statement.
-func IsStatement(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte{0x1f, 0x8b, 8}) }
+// isStatement reports whether a file with this beginning may be a statement.
+func isStatement(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte{0x1f, 0x8b, 8}) }
 
 // ReadStatement reads the file of a statement without verifying it.
 func ReadStatement(file []byte) (s Statement, err error) {
@@ -119,7 +119,7 @@ func ReadStatement(file []byte) (s Statement, err error) {
 			return s, errors.New("read the statement: it was cut off")
 		}
 		n := int(binary.BigEndian.Uint32(rest))
-		e, err := ParseLeaf(rest[4 : 4+n])
+		e, err := parseLeaf(rest[4 : 4+n])
 		if err != nil {
 			return s, fmt.Errorf("read the statement, event %d: %w", len(s.Events)+1, err)
 		}

@@ -165,14 +165,14 @@ func TestLeafRoundTrips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		e := anyEvent(t)
-		leaf := AppendLeaf(nil, e)
-		got, err := ParseLeaf(leaf)
+		leaf := appendLeaf(nil, e)
+		got, err := parseLeaf(leaf)
 		require.NoError(t, err)
 		require.Equal(t, e, got)
 		require.Equal(t, hashLeaf(leaf), LeafHash(e))
-		_, err = ParseLeaf(append(leaf, 0))
+		_, err = parseLeaf(append(leaf, 0))
 		require.Error(t, err)
-		_, err = ParseLeaf(leaf[:rapid.IntRange(0, len(leaf)-1).Draw(t, "cut")])
+		_, err = parseLeaf(leaf[:rapid.IntRange(0, len(leaf)-1).Draw(t, "cut")])
 		require.Error(t, err)
 	})
 }
@@ -181,7 +181,7 @@ func TestLeafRoundTrips(t *testing.T) {
 func TestDifferentEventsHaveDifferentLeaves(t *testing.T) {
 	t.Parallel()
 	e := logOf(1)[0]
-	seen := map[string]string{string(AppendLeaf(nil, e)): "the event"}
+	seen := map[string]string{string(appendLeaf(nil, e)): "the event"}
 	for part, change := range map[string]func(*event.Stored){
 		"position": func(e *event.Stored) { e.Position++ }, "stream": func(e *event.Stored) { e.Stream += "B" },
 		"revision": func(e *event.Stored) { e.Revision++ },
@@ -192,7 +192,7 @@ func TestDifferentEventsHaveDifferentLeaves(t *testing.T) {
 	} {
 		changed := logOf(1)[0]
 		change(&changed)
-		leaf := string(AppendLeaf(nil, changed))
+		leaf := string(appendLeaf(nil, changed))
 		require.NotContains(t, seen, leaf, part)
 		seen[leaf] = part
 	}
@@ -200,14 +200,14 @@ func TestDifferentEventsHaveDifferentLeaves(t *testing.T) {
 
 func FuzzLeaf(f *testing.F) {
 	for _, e := range logOf(3) {
-		f.Add(AppendLeaf(nil, e))
+		f.Add(appendLeaf(nil, e))
 	}
 	f.Fuzz(func(t *testing.T, leaf []byte) {
-		e, err := ParseLeaf(leaf)
+		e, err := parseLeaf(leaf)
 		if err != nil {
 			return
 		}
-		require.Equal(t, leaf, AppendLeaf(nil, e))
+		require.Equal(t, leaf, appendLeaf(nil, e))
 	})
 }
 

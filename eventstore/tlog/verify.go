@@ -75,7 +75,7 @@ func (k Keys) Collect(origin, from string, text []byte) ([]RetainedCheckpoint, e
 	return kept, nil
 }
 
-// ParseBundled reads checkpoints that came with a log and marks them like [RankBundled]. Its error is about the first invalid one;
+// ParseBundled reads checkpoints that came with a log and marks them like [rankBundled]. Its error is about the first invalid one;
 // [Falsified] makes a finding of it. It also returns the valid ones, which may show more.
 func (k Keys) ParseBundled(origin, from string, notes [][]byte) (kept []RetainedCheckpoint, wrong error) {
 	all, errs := k.keepEach(origin, from, notes)
@@ -87,7 +87,7 @@ func (k Keys) ParseBundled(origin, from string, notes [][]byte) (kept []Retained
 			wrong = err
 		}
 	}
-	return RankBundled(kept), wrong
+	return rankBundled(kept), wrong
 }
 
 // Falsified returns the finding for an invalid checkpoint in a log's files. wrong is the error of [Keys.ParseBundled].
@@ -128,9 +128,9 @@ func (k Keys) keep(origin, from string, signed []byte) (RetainedCheckpoint, erro
 	return RetainedCheckpoint{Checkpoint: c, From: from, By: by}, nil
 }
 
-// RankBundled marks checkpoints that came with the log, or from a store that its operator can write. Those with a signature by a trusted
+// rankBundled marks checkpoints that came with the log, or from a store that its operator can write. Those with a signature by a trusted
 // key become [SignedByKey], the others [Untrusted].
-func RankBundled(kept []RetainedCheckpoint) []RetainedCheckpoint {
+func rankBundled(kept []RetainedCheckpoint) []RetainedCheckpoint {
 	for i := range kept {
 		kept[i].Trust = SignedByKey
 		if len(kept[i].By) == 0 {

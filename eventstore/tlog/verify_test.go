@@ -267,12 +267,12 @@ func TestMoreTrustedCheckpointCounts(t *testing.T) {
 	forged[599].Data = []byte("{}")
 
 	// The log's own checkpoints are only a hint next to a kept one.
-	r := verified(t, forged, Evidence{Kept: append(RankBundled(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
+	r := verified(t, forged, Evidence{Kept: append(rankBundled(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
 	require.Equal(t, []uint64{101, 1000}, []uint64{r.Finding.First, r.Finding.Last})
 	require.Contains(t, r.Finding.Reason, "which is less trusted, it is one of the events 591 to 610.")
 
 	// A false one does not refute a log that a kept one proves, but it is reported.
-	r = verified(t, honest, Evidence{Kept: append(RankBundled(keptAt(forged, 700)), keptAt(honest, 1000)...)})
+	r = verified(t, honest, Evidence{Kept: append(rankBundled(keptAt(forged, 700)), keptAt(honest, 1000)...)})
 	require.Equal(t, Tampered, r.Verdict())
 	require.Zero(t, r.Finding.Last)
 	require.EqualValues(t, 1000, r.Proven)
@@ -280,7 +280,7 @@ func TestMoreTrustedCheckpointCounts(t *testing.T) {
 	// It does not hide later faults.
 	later := logOf(1000)
 	later[950].Data = []byte("{}")
-	r = verified(t, later, Evidence{Kept: append(RankBundled(keptAt(forged, 700)), keptAt(honest, 900, 1000)...)})
+	r = verified(t, later, Evidence{Kept: append(rankBundled(keptAt(forged, 700)), keptAt(honest, 900, 1000)...)})
 	require.Equal(t, []uint64{901, 1000}, []uint64{r.Finding.First, r.Finding.Last})
 }
 

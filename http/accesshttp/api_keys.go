@@ -20,20 +20,20 @@ type CreateAPIKey struct {
 	apikey.Create
 }
 
-// CreatedAPIKey is the response, the only one with the key itself.
-type CreatedAPIKey struct {
+// createdAPIKey is the response, the only one with the key itself.
+type createdAPIKey struct {
 	accessview.APIKey
 	Key string `json:"key,omitempty" doc:"Shown once; a repeated request does not have it"`
 }
 
 var errOtherWorkspace = fault.New(fault.Forbidden, "Only an operator makes keys for another workspace")
 
-// APIKeys registers the operations on API keys.
-func (r *Routes) APIKeys() {
+// apiKeys registers the operations on API keys.
+func (r *Routes) apiKeys() {
 	api.Handle(r.API, api.Op{
 		ID: "create-api-key", Method: "POST", Path: "/api/v1/api-keys", Summary: "Create an API key. Only this response has the key.",
 		Tags: tags, Area: actor.Marketplace, Limit: "marketplace_general",
-	}, func(ctx context.Context, in *struct{ Body CreateAPIKey }) (*api.Body[CreatedAPIKey], error) {
+	}, func(ctx context.Context, in *struct{ Body CreateAPIKey }) (*api.Body[createdAPIKey], error) {
 		c := in.Body.Create
 		c.Now, c.Workspace = r.Now(), api.Caller(ctx).Workspace
 		if other := in.Body.WorkspaceID; other != nil && *other != c.Workspace {
@@ -43,8 +43,8 @@ func (r *Routes) APIKeys() {
 			c.Workspace = *other
 		}
 		key, out, err := accesscmd.CreateAPIKey(ctx, r.Commands, api.Request(ctx).In(c.Workspace), c)
-		return api.Reply(ctx, out, err, func(out commands.Outcome[apikey.State]) CreatedAPIKey {
-			return CreatedAPIKey{Key: key, APIKey: accessview.APIKey{
+		return api.Reply(ctx, out, err, func(out commands.Outcome[apikey.State]) createdAPIKey {
+			return createdAPIKey{Key: key, APIKey: accessview.APIKey{
 				ID: uuid.MustParse(out.ID), WorkspaceID: out.State.Workspace, Name: out.State.Name, Permissions: out.State.Permissions,
 				CreatedBy: out.State.By, ExpiresAt: out.State.ExpiresAt, CreatedAt: out.At,
 			}}

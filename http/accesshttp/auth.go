@@ -42,8 +42,8 @@ func say[S any](words string) func(commands.Outcome[S]) Message {
 	return func(commands.Outcome[S]) Message { return Message{words} }
 }
 
-// RegisteredUser is the response to a registration.
-type RegisteredUser struct {
+// registeredUser is the response to a registration.
+type registeredUser struct {
 	ID            uuid.UUID `json:"id" doc:"ID of the user"`
 	Email         string    `json:"email" doc:"Email address"`
 	FirstName     string    `json:"first_name" doc:"First name"`
@@ -59,8 +59,8 @@ type Tokens struct {
 	TokenType    string `json:"token_type" enum:"bearer" doc:"Always Bearer"`
 }
 
-// SignedIn is the response to a sign-in.
-type SignedIn struct {
+// signedIn is the response to a sign-in.
+type signedIn struct {
 	Tokens
 	User SignedInUser `json:"user" doc:"The user"`
 }
@@ -72,8 +72,8 @@ type SignedInUser struct {
 	FirstName string    `json:"first_name" doc:"First name"`
 }
 
-// Refreshed is a response with new tokens. It also renews the browser's cookie, if any.
-type Refreshed struct {
+// refreshed is a response with new tokens. It also renews the browser's cookie, if any.
+type refreshed struct {
 	Cookie []http.Cookie `header:"Set-Cookie"`
 	Body   Tokens
 }
@@ -129,13 +129,13 @@ func (r *Routes) Auth() {
 func (r *Routes) registration() {
 	op := authOp("register", "POST", "/register", "Register an account. Bahi mails a link that verifies the address.")
 	op.Status, op.Untried = http.StatusCreated, false
-	api.Handle(r.API, op, func(ctx context.Context, in *struct{ Body accesscmd.Registration }) (*api.Body[RegisteredUser], error) {
+	api.Handle(r.API, op, func(ctx context.Context, in *struct{ Body accesscmd.Registration }) (*api.Body[registeredUser], error) {
 		made, err := r.Accounts.Register(ctx, api.Request(ctx), in.Body)
 		if err != nil {
 			return nil, err
 		}
 		api.SetWriteHeaders(ctx, made.Position, false)
-		return api.Answer(RegisteredUser{ID: made.ID, Email: made.Email, FirstName: made.FirstName, LastName: made.LastName, CreatedAt: made.At},
+		return api.Answer(registeredUser{ID: made.ID, Email: made.Email, FirstName: made.FirstName, LastName: made.LastName, CreatedAt: made.At},
 			nil)
 	})
 	api.Handle(r.API, proved(authOp("verify-email", "POST", "/verify-email", "Confirm an address with the mailed token")),
@@ -171,13 +171,13 @@ func (r *Routes) sessions() {
 			Email    string `json:"email"    maxLength:"1000" doc:"Email address"`
 			Password string `json:"password" maxLength:"1000" doc:"Password"`
 		}
-	}) (*api.Body[SignedIn], error) {
+	}) (*api.Body[signedIn], error) {
 		s, err := r.Accounts.SignIn(ctx, api.Request(ctx), in.Body.Email, in.Body.Password)
 		if err != nil {
 			return nil, err
 		}
 		api.SetWriteHeaders(ctx, s.Position, false)
-		return api.Answer(SignedIn{Tokens: tokens(s.Tokens), User: SignedInUser{ID: s.Tokens.User, Email: s.Email, FirstName: s.FirstName}}, nil)
+		return api.Answer(signedIn{Tokens: tokens(s.Tokens), User: SignedInUser{ID: s.Tokens.User, Email: s.Email, FirstName: s.FirstName}}, nil)
 	})
 	logout := authOp("logout", "POST", "/logout", "End the session of the access token")
 	logout.Public = false
@@ -202,7 +202,7 @@ func (r *Routes) sessions() {
 	})
 	refresh := authOp("refresh", "POST", "/refresh", "Exchange a refresh token for new tokens")
 	refresh.Errors = []int{http.StatusUnauthorized}
-	api.Handle(r.API, proved(refresh), func(ctx context.Context, in *Refresh) (*Refreshed, error) {
+	api.Handle(r.API, proved(refresh), func(ctx context.Context, in *Refresh) (*refreshed, error) {
 		token, kept := in.Kept, true
 		if in.Body != nil && in.Body.RefreshToken != "" {
 			token, kept = in.Body.RefreshToken, false
@@ -216,7 +216,7 @@ func (r *Routes) sessions() {
 		if err != nil {
 			return nil, err
 		}
-		out := &Refreshed{Body: tokens(t)}
+		out := &refreshed{Body: tokens(t)}
 		if kept {
 			out.Cookie = r.keep(refreshCookie, t.Refresh, t.RefreshEnds.Sub(r.Now()))
 		}

@@ -8,8 +8,8 @@ import (
 	"bahi/readmodels/accessview"
 )
 
-// Plans registers the operation on plans of workspaces.
-func (r *Routes) Plans() {
+// plans registers the operation on plans of workspaces.
+func (r *Routes) plans() {
 	api.Handle(r.API, api.Op{
 		ID: "get-plan", Method: "GET", Path: "/api/billing/plan",
 		Summary: "Read the workspace's plan. The plan is the one of the billing provider's newest event.",

@@ -37,8 +37,8 @@ var tags = []string{"Marketplace"}
 // Register registers all operations of the area.
 func (r *Routes) Register() {
 	r.Auth()
-	r.Users()
+	r.users()
 	r.Workspaces()
-	r.APIKeys()
-	r.Plans()
+	r.apiKeys()
+	r.plans()
 }

@@ -67,8 +67,8 @@ func userOp(id, method, path, summary, limit string) api.Op {
 	}
 }
 
-// Users registers the operations of users on their own account.
-func (r *Routes) Users() {
+// users registers the operations of users on their own account.
+func (r *Routes) users() {
 	const limit = "users"
 	api.Handle(r.API, userOp("get-me", "GET", "", "Read the caller's account", limit),
 		ofUser(func(ctx context.Context, _ *struct{}, id uuid.UUID) (*api.Tagged[User], error) {

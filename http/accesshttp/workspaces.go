@@ -17,8 +17,8 @@ import (
 	"bahi/readmodels/accessview"
 )
 
-// Membership is a member with their permissions in a workspace.
-type Membership struct {
+// membership is a member with their permissions in a workspace.
+type membership struct {
 	WorkspaceID uuid.UUID         `json:"workspace_id" doc:"ID of the workspace"`
 	UserID      uuid.UUID         `json:"user_id" doc:"ID of the user"`
 	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
@@ -26,14 +26,14 @@ type Membership struct {
 }
 
 // SchemaName distinguishes the type from accessview's in the document.
-func (Membership) SchemaName() string { return "HttpAccessMembership" }
+func (membership) SchemaName() string { return "HttpAccessMembership" }
 
 // memberWritten returns a member after a command. The ETag is the member's, because all members are in one stream.
-func memberWritten(ctx context.Context, in, user uuid.UUID, out commands.Outcome[workspace.State], err error) (*api.Tagged[Membership],
+func memberWritten(ctx context.Context, in, user uuid.UUID, out commands.Outcome[workspace.State], err error) (*api.Tagged[membership],
 	error) {
 	out.Revision = out.State.Revisions[user]
-	return api.WriteResult(ctx, out, err, func(out commands.Outcome[workspace.State]) Membership {
-		return Membership{WorkspaceID: in, UserID: user, Permissions: out.State.Members[user], Revision: out.Revision}
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[workspace.State]) membership {
+		return membership{WorkspaceID: in, UserID: user, Permissions: out.State.Members[user], Revision: out.Revision}
 	})
 }
 
@@ -82,8 +82,8 @@ type InMember struct {
 	User uuid.UUID `path:"user_id" doc:"ID of the user"`
 }
 
-// InInvitation has the invitation of the path.
-type InInvitation struct {
+// inInvitation has the invitation of the path.
+type inInvitation struct {
 	InWorkspace
 	Invitation uuid.UUID `path:"invitation_id" doc:"ID of the invitation"`
 }
@@ -135,7 +135,7 @@ func (r *Routes) Workspaces() {
 	})
 	api.Handle(r.API, workspaceOp("withdraw-invitation", "DELETE", "/api/v1/workspaces/{workspace_id}/invitations/{invitation_id}",
 		"Withdraw an invitation"),
-		func(ctx context.Context, in *InInvitation) (*api.Nothing, error) {
+		func(ctx context.Context, in *inInvitation) (*api.Nothing, error) {
 			req, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
@@ -149,7 +149,7 @@ func (r *Routes) Workspaces() {
 		Body struct {
 			Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 		}
-	}, id uuid.UUID) (*api.Tagged[Membership], error) {
+	}, id uuid.UUID) (*api.Tagged[membership], error) {
 		joined, out, err := r.Accounts.Accept(ctx, api.Request(ctx), in.Body.Token, id)
 		return memberWritten(ctx, joined, id, out, err)
 	}))
@@ -160,7 +160,7 @@ func (r *Routes) Workspaces() {
 			Body struct {
 				Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 			}
-		}) (*api.Tagged[Membership], error) {
+		}) (*api.Tagged[membership], error) {
 			req, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err

@@ -72,8 +72,8 @@ func (r Range) next(at event.Position) string {
 	return fmt.Sprintf(`</audit/events?%s>; rel="next"`, q.Encode())
 }
 
-// Trail registers the operations that list and follow the log's events.
-func (r *Routes) Trail() {
+// trail registers the operations that list and follow the log's events.
+func (r *Routes) trail() {
 	r.follow()
 	api.Handle(r.API, api.Op{
 		ID: "list-events", Method: "GET", Path: "/audit/events",

@@ -32,8 +32,8 @@ func asJSON(body any, err error) (api.Content, error) {
 	return api.Content{Type: jsonType, Write: func(_ context.Context, w io.Writer) error { return json.NewEncoder(w).Encode(body) }}, err
 }
 
-// Checkpoints registers the operations for checkpoints and public keys.
-func (r *Routes) Checkpoints() {
+// checkpoints registers the operations for checkpoints and public keys.
+func (r *Routes) checkpoints() {
 	api.Download(r.API, api.Op{
 		ID: "get-checkpoint", Method: "GET", Path: "/audit/checkpoint",
 		Summary: "Read the newest signed checkpoint of the log. format=tlog-checkpoint returns a file.",

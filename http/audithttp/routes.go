@@ -66,8 +66,8 @@ const (
 
 // Register registers all operations of the area.
 func (r *Routes) Register() {
-	r.Trail()
-	r.Checkpoints()
+	r.trail()
+	r.checkpoints()
 	r.Raw()
-	r.Report.Trail(r.API)
+	r.Report.trail(r.API)
 }

@@ -69,8 +69,8 @@ type Drawn struct {
 	Checkpoint string         `json:"checkpoint,omitempty" doc:"The newest signed checkpoint that covers no later event (C2SP tlog-checkpoint)"`
 }
 
-// Trail is the report as JSON.
-type Trail struct {
+// trail is the report as JSON.
+type trail struct {
 	Drawn        Drawn                   `json:"drawn_from" doc:"Log and position of the trail"`
 	Days         Days                    `json:"days" doc:"Period of the trail"`
 	Changes      []auditview.Change      `json:"changes"      doc:"Oldest first"`
@@ -109,15 +109,15 @@ func (kind) Schema(huma.Registry) *huma.Schema {
 	return s
 }
 
-// Trail registers the operation of the report.
-func (t *TrailReport) Trail(a *api.API) {
+// trail registers the operation of the report.
+func (t *TrailReport) trail(a *api.API) {
 	a.ShowAs(reflect.TypeFor[auditview.Kind](), reflect.TypeFor[kind]())
 	api.Download(a, api.Op{
 		ID: "read-trail", Method: "GET", Path: "/audit/trail",
 		Summary: "Read the trail of all changes of the books. Each change has its actor, time, reason and the fields before and after. " +
 			"The trail ends with the restated closing balances.",
 		Tags: tags, Area: area, Limit: "ledger_pdf", Reads: []string{"books", "orders"}, StrictQuery: true,
-	}, map[string]any{jsonType: Trail{}, "text/csv": nil, "application/pdf": nil}, func(ctx context.Context, in *struct {
+	}, map[string]any{jsonType: trail{}, "text/csv": nil, "application/pdf": nil}, func(ctx context.Context, in *struct {
 		TrailQuery
 		Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"ID of a workspace, for operators only; absent: all workspaces"`
 	}) (api.Content, error) {

@@ -17,7 +17,7 @@ import (
 	"bahi/readmodels/auditview"
 )
 
-// writeJSON writes a [Trail] while it reads the changes.
+// writeJSON writes a [trail] while it reads the changes.
 func (d *drawing) writeJSON(ctx context.Context, w io.Writer) error {
 	separator := ""
 	one := func(v any) error {

@@ -9,8 +9,8 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// BooksLock registers the lock of the books.
-func (r *Routes) BooksLock() {
+// booksLock registers the lock of the books.
+func (r *Routes) booksLock() {
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "get-books-lock", Method: "GET", Path: "/books/lock", Summary: "Read the lock of the books", Reads: []string{"books"},
 	}), func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Lock], error) {

@@ -15,8 +15,8 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// AccountContact is the contact of an account.
-type AccountContact struct {
+// accountContact is the contact of an account.
+type accountContact struct {
 	Kind      string `json:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger"`
 	AccountID int64  `json:"account_id" doc:"ID of the account"`
 	ContactID *int64 `json:"contact_id" doc:"ID of the contact; null: none"`
@@ -34,18 +34,18 @@ func confirmationOp(id, method, path, summary string) api.Op {
 	return op
 }
 
-// Confirmations registers the operations on confirmations of balances.
-func (r *Routes) Confirmations() {
+// confirmations registers the operations on confirmations of balances.
+func (r *Routes) confirmations() {
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "set-account-contact", Method: "PUT", Path: "/books/accounts/{id}/contact",
 		Summary: "Set the contact of an account of any ledger. null removes it.",
 	}), func(ctx context.Context, in *struct {
 		ID   int64 `path:"id" minimum:"1" doc:"The account's id"`
 		Body party.SetContact
-	}) (*api.Tagged[AccountContact], error) {
+	}) (*api.Tagged[accountContact], error) {
 		out, l, err := r.Confirming.SetContact(ctx, api.Request(ctx), in.ID, in.Body)
-		return api.WriteResult(ctx, out, err, func(out commands.Outcome[party.State]) AccountContact {
-			shown := AccountContact{Kind: l.Name, AccountID: in.ID}
+		return api.WriteResult(ctx, out, err, func(out commands.Outcome[party.State]) accountContact {
+			shown := accountContact{Kind: l.Name, AccountID: in.ID}
 			if out.State.Contact != 0 {
 				shown.ContactID = &out.State.Contact
 			}

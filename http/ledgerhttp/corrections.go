@@ -79,9 +79,9 @@ func (o operations[In, Out]) corrections() {
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Body ReverseRows
-	}) (*api.Body[RowsPosted[In, Out]], error) {
+	}) (*api.Body[rowsPosted[In, Out]], error) {
 		rows, err := o.reverse(ctx, in.Account, in.Body.ReverseRow, in.Body.Rows)
-		return api.Answer(RowsPosted[In, Out]{Rows: rows}, err)
+		return api.Answer(rowsPosted[In, Out]{Rows: rows}, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "void-" + name + "-row", Method: "POST", Path: o.Ledger + "/row/{row_id}/void", Status: 200,

@@ -20,15 +20,15 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// DaybookQuery selects days.
-type DaybookQuery struct {
+// daybookQuery selects days.
+type daybookQuery struct {
 	From   api.Optional[unit.Date] `query:"from"   doc:"First day; absent: today, or the last day if that is earlier"`
 	To     api.Optional[unit.Date] `query:"to"     doc:"Last day; absent: the later of from and today"`
 	Format string                  `query:"format" enum:"json,pdf,xlsx" default:"json" doc:"Format of the response"`
 }
 
 // days returns the selected days (CONTRACT.md L9).
-func (q DaybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
+func (q daybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
 	switch from, to := q.From.Get(), q.To.Get(); {
 	case from == nil && to == nil:
 		return today, today, nil
@@ -43,9 +43,9 @@ func (q DaybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
 	}
 }
 
-// Daybook has the rows of all ledgers by day at one position of the log, known as rojmel in India. Its cash is the money in the bank
+// daybook has the rows of all ledgers by day at one position of the log, known as rojmel in India. Its cash is the money in the bank
 // accounts. Cash in hand is one of these accounts.
-type Daybook struct {
+type daybook struct {
 	From        unit.Date      `json:"from" doc:"First day"`
 	To          unit.Date      `json:"to" doc:"Last day"`
 	Position    event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
@@ -81,14 +81,14 @@ type drawingDaybook struct {
 	opening  unit.Sum
 }
 
-// Daybook registers the daybook.
-func (r *Routes) Daybook() {
+// daybook registers the daybook.
+func (r *Routes) daybook() {
 	op := ledgerOp(api.Op{
 		ID: "get-daybook", Method: "GET", Path: "/books/daybook", Limit: limitPDF, Reads: []string{"books"},
 		Summary: "Read the rows of all ledgers by day, with totals. Each day has the opening and closing cash of the bank accounts.",
 	})
-	api.Download(r.API, op, map[string]any{"application/json": Daybook{}, pdfType: nil, sheet.XLSX: nil},
-		func(ctx context.Context, in *DaybookQuery) (c api.Content, err error) {
+	api.Download(r.API, op, map[string]any{"application/json": daybook{}, pdfType: nil, sheet.XLSX: nil},
+		func(ctx context.Context, in *daybookQuery) (c api.Content, err error) {
 			d := drawingDaybook{Routes: r}
 			if d.from, d.to, err = in.days(r.today()); err != nil {
 				return c, err
@@ -150,7 +150,7 @@ func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash
 	return cash, err
 }
 
-// writeJSON writes a [Daybook] while it reads the rows.
+// writeJSON writes a [daybook] while it reads the rows.
 func (d drawingDaybook) writeJSON(ctx context.Context, w io.Writer) error {
 	var failed error
 	put := func(format string, values ...any) {

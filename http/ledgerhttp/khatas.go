@@ -26,8 +26,8 @@ const (
 	khataTimeout = 11 * time.Minute // a minute for each of ten pages, and one in addition
 )
 
-// ByKhata identifies an upload.
-type ByKhata struct {
+// byKhata identifies an upload.
+type byKhata struct {
 	ID int64 `path:"upload_id" minimum:"1" doc:"The upload's id"`
 }
 
@@ -75,8 +75,8 @@ func khataOp(id, method, path, summary string) api.Op {
 	return ledgerOp(api.Op{ID: id, Method: method, Path: path, Summary: summary, Tags: []string{"Khata"}, StrictQuery: true})
 }
 
-// ScannedPages registers the uploads of khatas and their submission.
-func (r *Routes) ScannedPages() {
+// scannedPages registers the uploads of khatas and their submission.
+func (r *Routes) scannedPages() {
 	r.khataUpload("upload-khata", "/khata-upload", khata.V1, "Upload a khata page and read its rows. JPEG, PNG, WebP, TIFF or PDF.")
 	r.khataUpload("upload-khata-v2", "/khata-upload-v2", khata.V2, "Upload a khata page and read its rows and accounts. "+
 		"Groups entries to rows and proposes similar names of accounts.")
@@ -95,7 +95,7 @@ func (r *Routes) ScannedPages() {
 	})
 	show := khataOp("get-khata-upload", "GET", "/khata-uploads/{upload_id}", "Read the progress and result of a khata page")
 	show.Reads = []string{"khatas", "books"}
-	api.Handle(r.API, show, func(ctx context.Context, in *ByKhata) (*api.Body[KhataUpload], error) {
+	api.Handle(r.API, show, func(ctx context.Context, in *byKhata) (*api.Body[KhataUpload], error) {
 		k, err := r.Views.Khata(ctx, api.At(ctx), workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func (r *Routes) ScannedPages() {
 	})
 	original := khataOp("get-khata-original", "GET", "/khata-uploads/{upload_id}/original", "Download the file of a khata page")
 	original.Reads = []string{"khatas"}
-	api.Download(r.API, original, khataTypes, func(ctx context.Context, in *ByKhata) (api.Content, error) {
+	api.Download(r.API, original, khataTypes, func(ctx context.Context, in *byKhata) (api.Content, error) {
 		k, err := r.Views.Khata(ctx, api.At(ctx), workspace(ctx), in.ID)
 		if err != nil {
 			return api.Content{}, err
@@ -203,8 +203,8 @@ type SubmitRows struct {
 	Rows     []khata.SubmitRow `json:"rows" nullable:"false" doc:"Rows, 1 to 1,000"`
 }
 
-// KhataSubmitted is the response to a submission.
-type KhataSubmitted struct {
+// khataSubmitted is the response to a submission.
+type khataSubmitted struct {
 	UploadID *int64           `json:"upload_id" doc:"ID of the upload; null: none"`
 	Created  int              `json:"created" doc:"Number of posted rows"`
 	Failed   int              `json:"failed" doc:"Always 0: all are posted, or none"`
@@ -260,19 +260,19 @@ func (r *Routes) khataSubmits() {
 	lines := khataOp("submit-khata", "POST", "/khata-submit", "Post checked entries of a khata page to the ledgers, all or none")
 	lines.MaxBody = bulkBytes
 	lines.ReadOnly = []string{"entries.id", "entries.page", "entries.party_name", "entries.confidence", "entries.raw_text"}
-	api.Handle(r.API, lines, func(ctx context.Context, in *struct{ Body SubmitLines }) (*api.Body[KhataSubmitted], error) {
+	api.Handle(r.API, lines, func(ctx context.Context, in *struct{ Body SubmitLines }) (*api.Body[khataSubmitted], error) {
 		rows, err := khata.Lines(in.Body.Entries)
 		return r.submitKhata(ctx, in.Body.UploadID, rows, err)
 	})
 	rows := khataOp("submit-khata-rows", "POST", "/khata/submit", "Post checked rows of a khata page to the ledgers, all or none")
 	rows.MaxBody, rows.ReadOnly = bulkBytes, []string{"rows.party_name"}
-	api.Handle(r.API, rows, func(ctx context.Context, in *struct{ Body SubmitRows }) (*api.Body[KhataSubmitted], error) {
+	api.Handle(r.API, rows, func(ctx context.Context, in *struct{ Body SubmitRows }) (*api.Body[khataSubmitted], error) {
 		rows, err := khata.Submitting(in.Body.Rows)
 		return r.submitKhata(ctx, in.Body.UploadID, rows, err)
 	})
 }
 
-func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.Asked, err error) (*api.Body[KhataSubmitted], error) {
+func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.Asked, err error) (*api.Body[khataSubmitted], error) {
 	var of int64
 	if upload != nil {
 		of = *upload
@@ -291,8 +291,8 @@ func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.As
 	if err == nil && req.DryRun {
 		accounts, err = r.changed(ctx, api.At(ctx).After(out.Position), posted) // an account may be new
 	}
-	return api.Reply(ctx, out, err, func(out commands.Outcome[khata.State]) KhataSubmitted {
-		answer := KhataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}, Accounts: accounts}
+	return api.Reply(ctx, out, err, func(out commands.Outcome[khata.State]) khataSubmitted {
+		answer := khataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}, Accounts: accounts}
 		for nth, row := range rows {
 			for _, i := range row.Of {
 				answer.Results = append(answer.Results, SubmittedEntry{i, row.Ledger.Name, row.Account, ledgercmd.RowOf(out.State, nth)})

@@ -40,8 +40,8 @@ func draftOp(id, method, path, summary string) api.Op {
 	})
 }
 
-// OrderDrafts registers the operations on order drafts.
-func (r *Routes) OrderDrafts() {
+// orderDrafts registers the operations on order drafts.
+func (r *Routes) orderDrafts() {
 	api.Handle(r.API, draftOp("list-order-drafts", "GET", "", "List the order drafts to be reviewed"),
 		func(ctx context.Context, in *struct {
 			SomePage
@@ -87,11 +87,11 @@ func (r *Routes) OrderDrafts() {
 		func(ctx context.Context, in *struct {
 			ByDraft
 			Body *orderdraft.Convert
-		}) (*api.Body[ConvertedDraft], error) {
+		}) (*api.Body[convertedDraft], error) {
 			in.Body = cmp.Or(in.Body, &orderdraft.Convert{})
 			out, err := ledgercmd.ConvertDraft(ctx, api.Request(ctx), r.Books, in.ID, *in.Body)
-			return api.Reply(ctx, out, err, func(out commands.Outcome[orderdraft.State]) ConvertedDraft {
-				c := ConvertedDraft{Draft: in.ID, Orders: make([]ledgerview.ClientOrder, len(out.State.Orders))}
+			return api.Reply(ctx, out, err, func(out commands.Outcome[orderdraft.State]) convertedDraft {
+				c := convertedDraft{Draft: in.ID, Orders: make([]ledgerview.ClientOrder, len(out.State.Orders))}
 				for i, o := range out.State.Orders {
 					c.Orders[i] = r.orderShown(ctx, out.Position, o.ID, o.Order)
 					if o.ID != 0 { // no dry run
@@ -103,8 +103,8 @@ func (r *Routes) OrderDrafts() {
 		})
 }
 
-// ConvertedDraft has the orders made from a draft.
-type ConvertedDraft struct {
+// convertedDraft has the orders made from a draft.
+type convertedDraft struct {
 	Draft  int64                    `json:"draft_id" doc:"ID of the draft"`
 	Orders []ledgerview.ClientOrder `json:"orders" nullable:"false" doc:"Created client orders"`
 }

@@ -13,13 +13,13 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Periods is the list of seals.
-type Periods struct {
+// periods is the list of seals.
+type periods struct {
 	Items []ledgerview.Period `json:"items" nullable:"false" doc:"Seals, newest first, also of reopened periods"`
 }
 
-// PeriodBalances is a seal with a page of the closing balances.
-type PeriodBalances struct {
+// periodBalances is a seal with a page of the closing balances.
+type periodBalances struct {
 	ledgerview.Period
 
 	Balances []ledgerview.ClosingBalance `json:"balances" nullable:"false" doc:"Closing balances by account, as known at the position of the seal"`
@@ -43,8 +43,8 @@ type periodAnswer struct {
 	Body   period.Closed
 }
 
-// ClosedPeriods registers the closed periods of the books.
-func (r *Routes) ClosedPeriods() {
+// closedPeriods registers the closed periods of the books.
+func (r *Routes) closedPeriods() {
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "close-period", Method: "POST", Path: "/books/periods", StrictQuery: true,
 		Summary: "Close the books through a day and seal all balances. Refused (409) while drafts of orders, khata uploads or parked " +
@@ -83,13 +83,13 @@ func (r *Routes) ClosedPeriods() {
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "list-periods", Method: "GET", Path: "/books/periods", Summary: "List the seals of closed periods, newest first",
 		Reads: []string{"periods"},
-	}), func(ctx context.Context, in *struct{ Known }) (*api.Body[Periods], error) {
+	}), func(ctx context.Context, in *struct{ Known }) (*api.Body[periods], error) {
 		as, err := r.as(ctx, AsOf{KnownAt: in.KnownAt})
 		if err != nil {
 			return nil, err
 		}
 		found, err := r.Views.Periods(ctx, api.At(ctx), workspace(ctx), as)
-		return api.Answer(Periods{append([]ledgerview.Period{}, found...)}, err)
+		return api.Answer(periods{append([]ledgerview.Period{}, found...)}, err)
 	})
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "get-period", Method: "GET", Path: "/books/periods/{through}",
@@ -98,7 +98,7 @@ func (r *Routes) ClosedPeriods() {
 		ByPeriod
 		Known
 		SomePage
-	}) (answer *api.Body[PeriodBalances], err error) {
+	}) (answer *api.Body[periodBalances], err error) {
 		as, err := r.as(ctx, AsOf{KnownAt: in.KnownAt})
 		if err != nil {
 			return nil, err
@@ -106,7 +106,7 @@ func (r *Routes) ClosedPeriods() {
 		if _, err := in.get(); err != nil {
 			return nil, err
 		}
-		found := PeriodBalances{}
+		found := periodBalances{}
 		if found.Period, err = r.Views.Period(ctx, api.At(ctx), workspace(ctx), in.Through.Value, as); err != nil {
 			return nil, err
 		}

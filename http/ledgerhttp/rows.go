@@ -123,7 +123,7 @@ func (o operations[In, Out]) rows() {
 	api.Handle(o.API, o.op(api.Op{
 		ID: "read-" + name + "-row-history", Method: "GET", Path: o.Ledger + "/row/{row_id}/history",
 		Summary: "List the versions of a row, oldest first. Each version has its actor, time, reason and the row before and after.",
-	}), func(ctx context.Context, in *ByRow) (*api.Body[[]RowVersion[In, Out]], error) {
+	}), func(ctx context.Context, in *ByRow) (*api.Body[[]rowVersion[In, Out]], error) {
 		versions, err := o.Views.History(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), in.Row)
 		return api.Answer(o.history(in.Row, versions), err)
 	})
@@ -139,7 +139,7 @@ func (o operations[In, Out]) bulk() {
 	api.Handle(o.API, op, func(ctx context.Context, in *struct {
 		ByAccount
 		Body PostRows[In, Out]
-	}) (*api.Body[RowsPosted[In, Out]], error) {
+	}) (*api.Body[rowsPosted[In, Out]], error) {
 		asked := make([]book.RowInput, len(in.Body.Rows))
 		for i, row := range in.Body.Rows {
 			asked[i] = AddRow[In, Out](row).asked()
@@ -150,12 +150,12 @@ func (o operations[In, Out]) bulk() {
 		}
 		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 		rows, err := o.rowsWritten(ctx, in.Account, out)
-		return api.Answer(RowsPosted[In, Out]{Rows: rows}, err)
+		return api.Answer(rowsPosted[In, Out]{Rows: rows}, err)
 	})
 }
 
-// ByLooseRow identifies a row without its account.
-type ByLooseRow struct {
+// byLooseRow identifies a row without its account.
+type byLooseRow struct {
 	Row int64 `path:"row_id" minimum:"1" doc:"The row's id"`
 }
 
@@ -167,7 +167,7 @@ func (o operations[In, Out]) looseRows() {
 	name := o.l.Name
 	api.Handle(o.API, o.op(api.Op{
 		ID: "delete-loose-" + name + "-row", Method: "DELETE", Path: o.LooseRow, Summary: "Delete a row without naming its account",
-	}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
+	}), func(ctx context.Context, in *byLooseRow) (*api.Nothing, error) {
 		out, err := ledgercmd.ChangeRow(ctx, api.Request(ctx), o.Books, o.l, in.Row, book.DeleteRow{Ledger: o.l})
 		return api.Done(ctx, out, err)
 	})
@@ -178,7 +178,7 @@ func (o operations[In, Out]) looseRows() {
 		api.Handle(o.API, o.op(api.Op{
 			ID: "delete-" + name + "-row-" + side.name, Method: "DELETE", Path: o.LooseRow + "/" + side.name,
 			Summary: "Delete the " + side.of + " entries of a row. The row is deleted too if it has no other entries.",
-		}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
+		}), func(ctx context.Context, in *byLooseRow) (*api.Nothing, error) {
 			out, err := ledgercmd.ChangeRow(ctx, api.Request(ctx), o.Books, o.l, in.Row, book.EmptySide{Ledger: o.l, Out: side.out})
 			return api.Done(ctx, out, err)
 		})

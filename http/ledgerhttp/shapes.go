@@ -205,8 +205,8 @@ func (o operations[In, Out]) read(r ledgerview.Row) Row[In, Out] {
 	return shown
 }
 
-// RowVersion is one change in a row's history.
-type RowVersion[In, Out book.Entry] struct {
+// rowVersion is one change in a row's history.
+type rowVersion[In, Out book.Entry] struct {
 	Position event.Position `json:"position" doc:"Position in the log"`
 	At       time.Time      `json:"at" doc:"Time of the change"`
 	Actor    string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
@@ -217,10 +217,10 @@ type RowVersion[In, Out book.Entry] struct {
 }
 
 // SchemaName implements http/api's Named.
-func (RowVersion[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowVersion") }
+func (rowVersion[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowVersion") }
 
-func (o operations[In, Out]) history(id int64, versions []ledgerview.Version) []RowVersion[In, Out] {
-	all := make([]RowVersion[In, Out], len(versions))
+func (o operations[In, Out]) history(id int64, versions []ledgerview.Version) []rowVersion[In, Out] {
+	all := make([]rowVersion[In, Out], len(versions))
 	var (
 		before *Row[In, Out]
 		last   *ledgerview.Version
@@ -230,20 +230,20 @@ func (o operations[In, Out]) history(id int64, versions []ledgerview.Version) []
 		if v.Exists() {
 			after = new(shownRow[In, Out](id, &v.Revision, v.Row))
 		}
-		all[i] = RowVersion[In, Out]{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before,
+		all[i] = rowVersion[In, Out]{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before,
 			After: after}
 		before, last = after, &versions[i]
 	}
 	return all
 }
 
-// RowsPosted is the response to a bulk post.
-type RowsPosted[In, Out book.Entry] struct {
+// rowsPosted is the response to a bulk post.
+type rowsPosted[In, Out book.Entry] struct {
 	Rows []Row[In, Out] `json:"rows" doc:"Posted rows"`
 }
 
 // SchemaName implements http/api's Named.
-func (RowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowsPosted") }
+func (rowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowsPosted") }
 
 // OpenAccount is the body of a new account.
 type OpenAccount[In, Out book.Entry] struct{ book.OpenAccount }

@@ -50,8 +50,8 @@ func (o operations[In, Out]) sheets() {
 	}
 }
 
-// StatementTotals has the balances of a statement and the sums of its rows.
-type StatementTotals struct {
+// statementTotals has the balances of a statement and the sums of its rows.
+type statementTotals struct {
 	Opening    StatementBalance `json:"opening" doc:"Balance before the first row"`
 	CashIn     unit.Sum         `json:"cash_in" doc:"IN of the rows, in rupees"`
 	CashOut    unit.Sum         `json:"cash_out" doc:"OUT of the rows, in rupees"`
@@ -76,7 +76,7 @@ func (o operations[In, Out]) totals() {
 	api.Handle(o.API, op, func(ctx context.Context, in *struct {
 		ByAccount
 		Days
-	}) (*api.Body[StatementTotals], error) {
+	}) (*api.Body[statementTotals], error) {
 		sel, err := o.days(ctx, in.Days)
 		if err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func (o operations[In, Out]) totals() {
 			return nil, err
 		}
 		rows, err := o.Views.Extent(ctx, api.At(ctx), s.of, s.sel)
-		t := StatementTotals{CashIn: rows.CashIn, CashOut: rows.CashOut, Position: *s.sel.KnownAt}
+		t := statementTotals{CashIn: rows.CashIn, CashOut: rows.CashOut, Position: *s.sel.KnownAt}
 		if o.l.Metal {
 			t.CrystalIn, t.CrystalOut = &rows.FineIn, &rows.FineOut
 		}

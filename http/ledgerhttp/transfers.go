@@ -10,18 +10,18 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// PairedRows has the rows of a pair.
-type PairedRows struct {
+// pairedRows has the rows of a pair.
+type pairedRows struct {
 	Rows []DaybookRow `json:"rows" doc:"Both rows, in the order of the request; ids and revisions are absent from a dry run's answer"`
 }
 
-// Transfers registers transfers between accounts, and the pairing of rows.
-func (r *Routes) Transfers() {
+// transfers registers transfers between accounts, and the pairing of rows.
+func (r *Routes) transfers() {
 	op := func(id, path, summary string, status int) api.Op {
 		return ledgerOp(api.Op{ID: id, Method: "POST", Path: path, Summary: summary, Status: status})
 	}
 	api.Handle(r.API, op("post-transfer", "/books/transfers", "Post a transfer: a row in each of two accounts. The rows name each other.", 0),
-		func(ctx context.Context, in *struct{ Body ledgercmd.Transfer }) (*api.Body[PairedRows], error) {
+		func(ctx context.Context, in *struct{ Body ledgercmd.Transfer }) (*api.Body[pairedRows], error) {
 			return paired(ctx)(r.Books.Transfer(ctx, api.Request(ctx), in.Body))
 		})
 	api.Handle(r.API, op("pair-rows", "/books/transfers/pair",
@@ -30,7 +30,7 @@ func (r *Routes) Transfers() {
 			Body struct {
 				Rows []int64 `json:"rows" minItems:"2" maxItems:"2" example:"[73,74]" doc:"IDs of the two rows"`
 			}
-		}) (*api.Body[PairedRows], error) {
+		}) (*api.Body[pairedRows], error) {
 			return paired(ctx)(r.Books.PairRows(ctx, api.Request(ctx), in.Body.Rows))
 		})
 	api.Handle(r.API, op("unpair-row", "/books/transfers/unpair", "Dissolve the pair of a row", 200),
@@ -38,14 +38,14 @@ func (r *Routes) Transfers() {
 			Body struct {
 				Row int64 `json:"row" minimum:"1" doc:"ID of one of the rows"`
 			}
-		}) (*api.Body[PairedRows], error) {
+		}) (*api.Body[pairedRows], error) {
 			return paired(ctx)(r.Books.UnpairRow(ctx, api.Request(ctx), in.Body.Row))
 		})
 }
 
 // paired returns the response to a command on a pair of rows.
-func paired(ctx context.Context) func(ledgercmd.Paired, error) (*api.Body[PairedRows], error) {
-	return func(p ledgercmd.Paired, err error) (*api.Body[PairedRows], error) {
+func paired(ctx context.Context) func(ledgercmd.Paired, error) (*api.Body[pairedRows], error) {
+	return func(p ledgercmd.Paired, err error) (*api.Body[pairedRows], error) {
 		if err != nil {
 			return nil, err
 		}
@@ -58,12 +58,12 @@ func paired(ctx context.Context) func(ledgercmd.Paired, error) (*api.Body[Paired
 			}
 			rows[i] = rowOf(row.Ledger.Name, row.Name, row.ID, revision, row.Row)
 		}
-		return &api.Body[PairedRows]{Body: PairedRows{rows}}, nil
+		return &api.Body[pairedRows]{Body: pairedRows{rows}}, nil
 	}
 }
 
-// BooksMetal registers the metal of the books.
-func (r *Routes) BooksMetal() {
+// booksMetal registers the metal of the books.
+func (r *Routes) booksMetal() {
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "get-books-metal", Method: "GET", Path: "/books/metal", Summary: "Read the metal of the accounts and entries that name none",
 		Reads: []string{"books"},

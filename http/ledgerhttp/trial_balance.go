@@ -87,7 +87,7 @@ func (r *Routes) TrialBalance() {
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "find-row", Method: "GET", Path: "/books/rows/{row_id}", Summary: "Read a row with its account by the row's id alone",
 		Reads: []string{"books"},
-	}), func(ctx context.Context, in *ByLooseRow) (*api.Body[DaybookRow], error) {
+	}), func(ctx context.Context, in *byLooseRow) (*api.Body[DaybookRow], error) {
 		found, err := r.Views.RowOfAny(ctx, api.At(ctx), workspace(ctx), in.Row)
 		if err != nil {
 			return nil, err

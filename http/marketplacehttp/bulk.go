@@ -25,8 +25,8 @@ const (
 
 var errNoTemplate = fault.New(fault.NotFound, "Template not found")
 
-// Bulk registers the import of products from files.
-func (r *Routes) Bulk() {
+// bulk registers the import of products from files.
+func (r *Routes) bulk() {
 	op := closed(api.Op{
 		ID: "import-products", Method: "POST", Path: catalog + "/bulk",
 		Summary: "Import products from a CSV or Excel file. A row with a product's SKU edits that product. The response names faulty rows.",

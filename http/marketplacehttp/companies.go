@@ -35,14 +35,14 @@ func (in ByCompany) stream() (string, error) {
 	return strings.ToLower(in.ID), nil
 }
 
-// DomainCheck reports whether a domain is free.
-type DomainCheck struct {
+// domainCheck reports whether a domain is free.
+type domainCheck struct {
 	Available bool                      `json:"available" doc:"true: no company has claimed the domain"`
 	Company   *marketplaceview.Claimant `json:"company" doc:"Company with the domain; null: none"`
 }
 
-// Said is a response with a text for users.
-type Said struct {
+// said is a response with a text for users.
+type said struct {
 	Message string `json:"message" doc:"Result of the request"`
 }
 
@@ -106,13 +106,13 @@ func (r *Routes) Companies() {
 		Body struct {
 			Domain string `json:"domain" maxLength:"2048" doc:"Domain, or an email address"`
 		}
-	}) (*api.Body[DomainCheck], error) {
+	}) (*api.Body[domainCheck], error) {
 		domain, err := company.Domain("domain", in.Body.Domain)
 		if err != nil {
 			return nil, err
 		}
 		holder, err := r.Views.Claimant(ctx, api.At(ctx), domain)
-		return api.Answer(DomainCheck{Available: holder == nil, Company: holder}, err)
+		return api.Answer(domainCheck{Available: holder == nil, Company: holder}, err)
 	})
 	api.Handle(r.API, api.Op{
 		ID: "confirm-company-email", Method: "POST", Path: companies + "/confirm-email",
@@ -122,13 +122,13 @@ func (r *Routes) Companies() {
 		Body struct {
 			Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 		}
-	}) (*api.Body[Said], error) {
+	}) (*api.Body[said], error) {
 		out, err := marketplacecmd.ConfirmEmail(ctx, r.Commands, api.Request(ctx), r.Mailed, in.Body.Token)
-		return api.Reply(ctx, out, err, func(commands.Outcome[company.State]) Said { return Said{Message: "Email confirmed"} })
+		return api.Reply(ctx, out, err, func(commands.Outcome[company.State]) said { return said{Message: "Email confirmed"} })
 	})
 	api.Handle(r.API, closed(api.Op{ID: "create-company", Method: "POST", Path: companies,
 		Summary: "Create a company. The members of the workspace are its members.", Limit: writeCompanies}),
-		func(ctx context.Context, in *struct{ Body company.Create }) (*api.Tagged[CompanyAnswer], error) {
+		func(ctx context.Context, in *struct{ Body company.Create }) (*api.Tagged[companyAnswer], error) {
 			in.Body.AnyGSTIN = r.AnyGSTIN
 			out, err := marketplacecmd.CreateCompany(ctx, r.Commands, api.Request(ctx), in.Body)
 			return r.companyWritten(ctx, out, err)
@@ -138,7 +138,7 @@ func (r *Routes) Companies() {
 		func(ctx context.Context, in *struct {
 			ByCompany
 			Body company.Edit
-		}) (*api.Tagged[CompanyAnswer], error) {
+		}) (*api.Tagged[companyAnswer], error) {
 			id, err := in.stream()
 			if err != nil {
 				return nil, err
@@ -173,21 +173,21 @@ func (r *Routes) addEmail(ctx context.Context, c *marketplaceview.Company) error
 }
 
 // companyWritten returns a company after a command, with the fields that only members see.
-func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[company.State], err error) (*api.Tagged[CompanyAnswer], error) {
+func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[company.State], err error) (*api.Tagged[companyAnswer], error) {
 	if err == nil {
 		out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 	}
-	return api.WriteResult(ctx, out, err, func(out commands.Outcome[company.State]) CompanyAnswer {
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[company.State]) companyAnswer {
 		c := companyShown(out)
 		if out.State.EmailKey != "" {
 			c.Email, c.EmailConfirmed = out.State.Email.Shown(), &out.State.EmailConfirmed
 		}
-		return CompanyAnswer{Company: c, Warnings: wording.Unread("phone", c.Phone)}
+		return companyAnswer{Company: c, Warnings: wording.Unread("phone", c.Phone)}
 	})
 }
 
-// CompanyAnswer is the response to a change of a company.
-type CompanyAnswer struct {
+// companyAnswer is the response to a change of a company.
+type companyAnswer struct {
 	marketplaceview.Company
 
 	Warnings []fault.Field `json:"warnings,omitempty" doc:"Invalid values. They are stored, but not used"`

@@ -39,15 +39,15 @@ func idOr(text string, none error) (uuid.UUID, error) {
 	return id, nil
 }
 
-// ContactChange is the response to a change.
-type ContactChange struct {
+// contactChange is the response to a change.
+type contactChange struct {
 	marketplaceview.Contact
 
 	Warnings []fault.Field `json:"warnings,omitempty" doc:"Values that the caller may not change, and values that are stored but not used"`
 }
 
 // SchemaName implements http/api's Named.
-func (ContactChange) SchemaName() string { return "CompanyContactChange" }
+func (contactChange) SchemaName() string { return "CompanyContactChange" }
 
 // admitted refuses callers without a credential if contacts are not public.
 func (r *Routes) admitted(ctx context.Context) error {
@@ -101,12 +101,12 @@ func (r *Routes) Contacts() {
 		ID: "add-contact", Method: "POST", Path: contacts, Summary: "Add a contact, with or without a company", Limit: "contact_create",
 		Errors:     []int{http.StatusBadRequest},
 		Permission: "marketplace:write",
-	}), func(ctx context.Context, in *struct{ Body companycontact.Add }) (*api.Tagged[ContactChange], error) {
+	}), func(ctx context.Context, in *struct{ Body companycontact.Add }) (*api.Tagged[contactChange], error) {
 		if err := r.admitted(ctx); err != nil {
 			return nil, err
 		}
 		w, err := marketplacecmd.AddContact(ctx, r.Commands, api.Request(ctx), in.Body)
-		return api.WriteResult(ctx, w.ContactOutcome, err, func(marketplacecmd.ContactOutcome) ContactChange { return contactAnswer(w) })
+		return api.WriteResult(ctx, w.ContactOutcome, err, func(marketplacecmd.ContactOutcome) contactChange { return contactAnswer(w) })
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "edit-contact", Method: "PATCH", Path: contacts + "/{contact_id}",
@@ -115,7 +115,7 @@ func (r *Routes) Contacts() {
 	}), func(ctx context.Context, in *struct {
 		ByContact
 		Body companycontact.Edit
-	}) (*api.Tagged[ContactChange], error) {
+	}) (*api.Tagged[contactChange], error) {
 		id, err := in.id()
 		if err == nil {
 			err = r.admitted(ctx)
@@ -125,7 +125,7 @@ func (r *Routes) Contacts() {
 		}
 		in.Body.ID = id.String()
 		w, err := marketplacecmd.EditContact(ctx, r.Commands, api.Request(ctx), in.Body)
-		return api.WriteResult(ctx, w.ContactOutcome, err, func(marketplacecmd.ContactOutcome) ContactChange { return contactAnswer(w) })
+		return api.WriteResult(ctx, w.ContactOutcome, err, func(marketplacecmd.ContactOutcome) contactChange { return contactAnswer(w) })
 	})
 	api.Handle(r.API, closed(api.Op{
 		ID: "delete-contact", Method: "DELETE", Path: contacts + "/{contact_id}", Summary: "Delete a contact and erase its personal data",
@@ -140,9 +140,9 @@ func (r *Routes) Contacts() {
 	})
 }
 
-func contactAnswer(w marketplacecmd.ContactWritten) ContactChange {
+func contactAnswer(w marketplacecmd.ContactWritten) contactChange {
 	shown := contactShown(w)
-	return ContactChange{Contact: shown, Warnings: append(w.Ignored, wording.Unread("phone", shown.Phone)...)}
+	return contactChange{Contact: shown, Warnings: append(w.Ignored, wording.Unread("phone", shown.Phone)...)}
 }
 
 // contactShown returns a contact after a command.

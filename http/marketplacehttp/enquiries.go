@@ -42,8 +42,8 @@ func enquiryOp(id, method, path, summary string) api.Op {
 		Reads: []string{"enquiries"}})
 }
 
-// EnquiryAnswer is the response to a buyer.
-type EnquiryAnswer struct {
+// enquiryAnswer is the response to a buyer.
+type enquiryAnswer struct {
 	marketplaceview.SentEnquiry
 
 	Warnings []fault.Field `json:"warnings,omitempty" doc:"Invalid values. They are stored, but not used"`
@@ -56,13 +56,13 @@ func (r *Routes) Enquiries() {
 		Summary: "Send an enquiry to a company. Bahi notifies the company by mail, by chat and in its CRM.",
 		Limit:   "enquiry_create", FieldErrorStatus: http.StatusBadRequest, Unstored: "Failed to create enquiry",
 		Errors: []int{http.StatusBadRequest},
-	}), func(ctx context.Context, in *struct{ Body enquiry.Send }) (*api.Tagged[EnquiryAnswer], error) {
+	}), func(ctx context.Context, in *struct{ Body enquiry.Send }) (*api.Tagged[enquiryAnswer], error) {
 		out, err := marketplacecmd.SendEnquiry(ctx, r.Commands, api.Request(ctx), in.Body)
 		if err == nil {
 			out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 		}
-		return api.WriteResult(ctx, out, err, func(out marketplacecmd.EnquiryOutcome) EnquiryAnswer {
-			return EnquiryAnswer{SentEnquiry: sentShown(out), Warnings: wording.Unread("user_phone", out.State.Phone.Shown())}
+		return api.WriteResult(ctx, out, err, func(out marketplacecmd.EnquiryOutcome) enquiryAnswer {
+			return enquiryAnswer{SentEnquiry: sentShown(out), Warnings: wording.Unread("user_phone", out.State.Phone.Shown())}
 		})
 	})
 	api.Handle(r.API, enquiryOp("list-enquiries", "GET", "", "List the enquiries to the caller's companies, newest first"),

@@ -31,8 +31,8 @@ const (
 	feedKept = 5 * time.Minute
 )
 
-// Feed registers the feed of a catalog for commerce managers.
-func (r *Routes) Feed() {
+// feed registers the feed of a catalog for commerce managers.
+func (r *Routes) feed() {
 	op := open(api.Op{
 		ID: "get-catalog-feed", Method: "GET", Path: catalog + "/feed/{company_id}.xml",
 		Summary: "Read all active products of a company as XML, oldest first",

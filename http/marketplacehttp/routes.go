@@ -32,8 +32,8 @@ var tags = []string{"Marketplace"}
 // Register registers all operations of the area.
 func (r *Routes) Register() {
 	r.Companies()
-	r.Bulk()
-	r.Feed()
+	r.bulk()
+	r.feed()
 	r.Products()
 	r.Contacts()
 	r.Enquiries()

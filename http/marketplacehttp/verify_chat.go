@@ -37,8 +37,8 @@ func (l *loose) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ChatCheck is the result for a phone.
-type ChatCheck struct {
+// chatCheck is the result for a phone.
+type chatCheck struct {
 	Phone   *string `json:"phone" doc:"Number in E.164 form; the received text if it is not a number"`
 	IsValid bool    `json:"is_valid" doc:"true: the number is valid"`
 	IsChat  bool    `json:"is_chat" doc:"true: the number is on the chat network"`
@@ -56,17 +56,17 @@ func (r *Routes) verifyChat() {
 		Body struct {
 			Phone loose `json:"phone,omitempty" doc:"Phone number"`
 		}
-	}) (*api.Body[ChatCheck], error) {
+	}) (*api.Body[chatCheck], error) {
 		sent := string(in.Body.Phone)
 		if in.Body.Phone == "" || in.Body.Phone == noText {
-			return api.Answer(ChatCheck{Error: new("A phone is required")}, nil)
+			return api.Answer(chatCheck{Error: new("A phone is required")}, nil)
 		}
 		phone, err := person.Phone("phone", sent)
 		if err != nil || phone == "" {
-			return api.Answer(ChatCheck{Phone: &sent, Error: new("This is not a telephone number")}, nil)
+			return api.Answer(chatCheck{Phone: &sent, Error: new("This is not a telephone number")}, nil)
 		}
 		found, why, err := r.onChat(ctx, phone)
-		c := ChatCheck{Phone: &phone, IsValid: true, IsChat: found}
+		c := chatCheck{Phone: &phone, IsValid: true, IsChat: found}
 		if why != "" {
 			c.Error = &why
 		}

@@ -15,15 +15,15 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// ByFile names a file of a bot.
-type ByFile struct {
+// byFile names a file of a bot.
+type byFile struct {
 	ByBot
 
 	FileID int64 `path:"fileId" minimum:"1" doc:"The file's id"`
 }
 
-// ByURL names a page of a bot.
-type ByURL struct {
+// byURL names a page of a bot.
+type byURL struct {
 	ByBot
 
 	URLID int64 `path:"urlId" minimum:"1" doc:"The page's id"`
@@ -36,8 +36,8 @@ const (
 	lookInterval = 300 * time.Millisecond // interval of reads of the states of a bot's files and pages
 )
 
-// BotKnowledge registers the operations of bots' files and pages.
-func (r *Routes) BotKnowledge() {
+// botKnowledge registers the operations of bots' files and pages.
+func (r *Routes) botKnowledge() {
 	api.Handle(r.API, botOp("list-bot-files", "GET", "/{id}/files", "List the files of a bot, newest first"),
 		func(ctx context.Context, in *struct {
 			ByBot
@@ -72,7 +72,7 @@ func (r *Routes) BotKnowledge() {
 		})
 	})
 	api.Handle(r.API, botOp("delete-bot-file", "DELETE", "/{id}/files/{fileId}", "Delete a file of a bot with its index"),
-		func(ctx context.Context, in *ByFile) (*api.Nothing, error) {
+		func(ctx context.Context, in *byFile) (*api.Nothing, error) {
 			out, err := r.Flows.DeleteSource(ctx, api.Request(ctx), strconv.FormatInt(in.FileID, 10), botsource.Delete{Bot: in.ID})
 			return api.Done(ctx, out, err)
 		})
@@ -98,12 +98,12 @@ func (r *Routes) BotKnowledge() {
 	})
 	refresh := botOp("refresh-bot-url", "POST", "/{id}/urls/{urlId}/refresh", "Fetch a page of a bot again")
 	refresh.Limit, refresh.Status = limitFile, http.StatusOK
-	api.Handle(r.API, refresh, func(ctx context.Context, in *ByURL) (*api.Body[messagingview.BotURL], error) {
+	api.Handle(r.API, refresh, func(ctx context.Context, in *byURL) (*api.Body[messagingview.BotURL], error) {
 		out, err := r.Flows.RefreshPage(ctx, api.Request(ctx), in.ID, strconv.FormatInt(in.URLID, 10))
 		return api.Reply(ctx, out, err, shownPage)
 	})
 	api.Handle(r.API, botOp("delete-bot-url", "DELETE", "/{id}/urls/{urlId}", "Delete a page of a bot with its index"),
-		func(ctx context.Context, in *ByURL) (*api.Nothing, error) {
+		func(ctx context.Context, in *byURL) (*api.Nothing, error) {
 			out, err := r.Flows.DeleteSource(ctx, api.Request(ctx), strconv.FormatInt(in.URLID, 10), botsource.Delete{Bot: in.ID, Page: true})
 			return api.Done(ctx, out, err)
 		})

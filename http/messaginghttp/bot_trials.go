@@ -32,8 +32,8 @@ type Days struct {
 	To   api.Optional[unit.Date] `query:"to" doc:"Last day"`
 }
 
-// BotTrials registers the operations for trials and reports of bots.
-func (r *Routes) BotTrials() {
+// botTrials registers the operations for trials and reports of bots.
+func (r *Routes) botTrials() {
 	try := botOp("try-bot", "POST", "/{id}/try", "Try a bot with a question. Bahi sends nothing and simulates tools that act on others.")
 	try.Status, try.NoKey, try.Untried, try.Errors = http.StatusOK, true, true, []int{http.StatusServiceUnavailable}
 	api.Handle(r.API, try, func(ctx context.Context, in *struct {

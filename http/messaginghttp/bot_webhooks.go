@@ -17,15 +17,15 @@ type ByWebhook struct {
 	WebhookID int64 `path:"webhookId" minimum:"1" doc:"The webhook's id"`
 }
 
-// MadeWebhook is a new webhook with the secret that signs its calls.
-type MadeWebhook struct {
+// madeWebhook is a new webhook with the secret that signs its calls.
+type madeWebhook struct {
 	messagingview.BotWebhook
 
 	Secret *string `json:"secret" doc:"Secret that signs the calls; only in this response"`
 }
 
-// BotWebhooks registers the endpoints that bots may call.
-func (r *Routes) BotWebhooks() {
+// botWebhooks registers the endpoints that bots may call.
+func (r *Routes) botWebhooks() {
 	api.Handle(r.API, botOp("list-bot-webhooks", "GET", "/{id}/webhooks",
 		"List the webhooks of a bot, newest first. The response has stars instead of secrets."),
 		func(ctx context.Context, in *struct {
@@ -41,11 +41,11 @@ func (r *Routes) BotWebhooks() {
 		func(ctx context.Context, in *struct {
 			ByBot
 			Body botwebhook.Create
-		}) (*api.Tagged[MadeWebhook], error) {
+		}) (*api.Tagged[madeWebhook], error) {
 			in.Body.Bot = in.ID
 			secret, out, err := r.Flows.CreateWebhook(ctx, api.Request(ctx), in.Body)
-			return api.WriteResult(ctx, out, err, func(out commands.Outcome[botwebhook.State]) MadeWebhook {
-				return MadeWebhook{BotWebhook: shownWebhook(out), Secret: orNull(secret)}
+			return api.WriteResult(ctx, out, err, func(out commands.Outcome[botwebhook.State]) madeWebhook {
+				return madeWebhook{BotWebhook: shownWebhook(out), Secret: orNull(secret)}
 			})
 		})
 	api.Handle(r.API, botOp("edit-bot-webhook", "PATCH", "/{id}/webhooks/{webhookId}",

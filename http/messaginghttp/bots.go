@@ -38,8 +38,8 @@ type attachment struct {
 	Body   Tool
 }
 
-// ByTool names a tool of a bot.
-type ByTool struct {
+// byTool names a tool of a bot.
+type byTool struct {
 	BotID  int64 `path:"botId" minimum:"1" doc:"The bot's id"`
 	ToolID int64 `path:"toolId" minimum:"1" doc:"The tool's id"`
 }
@@ -55,8 +55,8 @@ type AllTools struct {
 	Available bool `query:"available" doc:"true: include tools that are not attached"`
 }
 
-// Bots registers the bots and their tools.
-func (r *Routes) Bots() {
+// bots registers the bots and their tools.
+func (r *Routes) bots() {
 	api.Handle(r.API, botOp("list-bots", "GET", "", "List the caller's bots, newest first"),
 		func(ctx context.Context, in *struct {
 			api.Limited
@@ -137,7 +137,7 @@ func (r *Routes) Bots() {
 			return &a, nil
 		})
 	api.Handle(r.API, botOp("remove-bot-tool", "DELETE", "/{botId}/tools/{toolId}", "Detach a tool from a bot"),
-		func(ctx context.Context, in *ByTool) (*api.Nothing, error) {
+		func(ctx context.Context, in *byTool) (*api.Nothing, error) {
 			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, strconv.FormatInt(in.BotID, 10),
 				bot.RemoveTool{Tool: in.ToolID})
 			return api.Done(ctx, out, err)

@@ -47,15 +47,15 @@ type Dispatched struct {
 	Skipped    int64  `json:"skipped" doc:"Number of skipped contacts"`
 }
 
-// CampaignProgress is the progress of a campaign.
-type CampaignProgress struct {
+// campaignProgress is the progress of a campaign.
+type campaignProgress struct {
 	Status string                      `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status of the campaign"`
 	Reason *string                     `json:"reason" doc:"Reason of the status; null: none"`
 	Stats  messagingview.CampaignStats `json:"stats" doc:"Number of messages by status"`
 }
 
-// Campaigns registers the operations of campaigns.
-func (r *Routes) Campaigns() {
+// campaigns registers the operations of campaigns.
+func (r *Routes) campaigns() {
 	r.API.ShowAs(reflect.TypeFor[campaign.Audience](), reflect.TypeFor[audience]())
 	api.Handle(r.API, campaignOp("list-campaigns", "GET", "", "List the campaigns, newest first"),
 		func(ctx context.Context, in *struct {
@@ -139,7 +139,7 @@ func (r *Routes) Campaigns() {
 	})
 
 	api.Stream(r.API, campaignOp("watch-campaign", "GET", "/{id}/progress", "Stream the progress of a campaign until it ends"),
-		map[string]any{"progress": CampaignProgress{}}, func(ctx context.Context, in *ByCampaign) (api.Source, error) {
+		map[string]any{"progress": campaignProgress{}}, func(ctx context.Context, in *ByCampaign) (api.Source, error) {
 			workspace := api.Caller(ctx).Workspace
 			if _, err := r.Views.Campaign(ctx, api.At(ctx), workspace, in.ID); err != nil {
 				return nil, err
@@ -168,13 +168,13 @@ func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, 
 func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int64, send func(api.Event) error) error {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	var last CampaignProgress
+	var last campaignProgress
 	for {
 		c, err := r.Views.Campaign(ctx, api.At(ctx), workspace, id)
 		if err != nil {
 			return err
 		}
-		if now := (CampaignProgress{Status: c.Status, Reason: c.Reason, Stats: c.Stats}); !reflect.DeepEqual(now, last) {
+		if now := (campaignProgress{Status: c.Status, Reason: c.Reason, Stats: c.Stats}); !reflect.DeepEqual(now, last) {
 			last = now
 			if err := send(api.Event{Data: now}); err != nil {
 				return err

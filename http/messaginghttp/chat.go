@@ -23,8 +23,8 @@ type Accepted struct {
 	ChannelID         int64  `json:"channelId" doc:"ID of the channel"`
 }
 
-// Chat registers the operations of messages and conversations.
-func (r *Routes) Chat() {
+// chat registers the operations of messages and conversations.
+func (r *Routes) chat() {
 	op := func(id, path, summary string) api.Op {
 		return api.Op{
 			ID: id, Method: "POST", Path: "/api/chat/" + path, Summary: summary, Tags: tags, Status: 200, Area: area, Limit: limit,
@@ -99,7 +99,7 @@ func (r *Routes) Chat() {
 		Body struct {
 			MessageID string `json:"messageId,omitempty" doc:"ID of the last read message; absent: the newest"`
 		}
-	}) (*api.Body[Unread], error) {
+	}) (*api.Body[unread], error) {
 		workspace := api.Caller(ctx).Workspace
 		if _, err := r.Views.Contact(ctx, api.At(ctx), workspace, in.ID); err != nil {
 			return nil, err
@@ -116,7 +116,7 @@ func (r *Routes) Chat() {
 			return nil, err
 		}
 		c, err := r.Views.Contact(ctx, api.At(ctx).After(out.Position), workspace, in.ID)
-		return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Unread { return Unread{c.Unread} })
+		return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) unread { return unread{c.Unread} })
 	})
 }
 
@@ -126,8 +126,8 @@ const MaxPicture = 16 << 20
 // errNotPicture reports a file that is not a picture.
 var errNotPicture = fault.New(fault.Malformed, "File must be an image")
 
-// Unread is the number of unread messages of a contact.
-type Unread struct {
+// unread is the number of unread messages of a contact.
+type unread struct {
 	Unread int64 `json:"unread" doc:"Number of unread messages of the contact"`
 }
 

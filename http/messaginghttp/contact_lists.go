@@ -11,8 +11,8 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// ContactLists registers the operations of lists of contacts.
-func (r *Routes) ContactLists() {
+// contactLists registers the operations of lists of contacts.
+func (r *Routes) contactLists() {
 	api.Handle(r.API, contactListOp("list-contact-lists", "GET", "", "List the contact lists, newest first"),
 		func(ctx context.Context, in *struct{ api.Limited }) (*api.Array[messagingview.ContactList], error) {
 			return api.Listed(r.Views.ContactLists(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.Get()))

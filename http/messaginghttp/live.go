@@ -66,10 +66,10 @@ func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, afte
 		all[i] = encodedMessage{Message: m}
 		id := strconv.FormatUint(uint64(m.Position), 10)
 		if err == nil {
-			all[i].asNew, err = api.EncodeEvent("message", id, LiveMessage{m, m.Contact})
+			all[i].asNew, err = api.EncodeEvent("message", id, liveMessage{m, m.Contact})
 		}
 		if err == nil {
-			all[i].asChanged, err = api.EncodeEvent("status", id, LiveStatus{m, m.Contact})
+			all[i].asChanged, err = api.EncodeEvent("status", id, liveStatus{m, m.Contact})
 		}
 	}
 	return all, err

@@ -10,15 +10,15 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// LiveMessage is a new message.
-type LiveMessage struct {
+// liveMessage is a new message.
+type liveMessage struct {
 	messagingview.Message
 
 	ContactID int64 `json:"contactId" doc:"ID of the contact"`
 }
 
-// LiveStatus is a changed message.
-type LiveStatus LiveMessage
+// liveStatus is a changed message.
+type liveStatus liveMessage
 
 // Stream registers the live stream of a workspace's messages.
 func (r *Routes) Stream() {
@@ -26,7 +26,7 @@ func (r *Routes) Stream() {
 		ID: "follow-messages", Method: "GET", Path: "/api/messages/stream",
 		Summary: "Stream the messages of the workspace and their statuses. Last-Event-ID resumes the stream.",
 		Tags:    tags, Area: area, Limit: limit,
-	}, map[string]any{"message": LiveMessage{}, "status": LiveStatus{}}, func(ctx context.Context, in *struct {
+	}, map[string]any{"message": liveMessage{}, "status": liveStatus{}}, func(ctx context.Context, in *struct {
 		Last string `header:"Last-Event-ID" doc:"ID of the last received event; absent: only new events"`
 	}) (api.Source, error) {
 		head, err := r.Live.log.Head(ctx)

@@ -31,13 +31,13 @@ type ByWidget struct {
 	Key string `path:"channelKey" maxLength:"64" doc:"The web channel's channelKey"`
 }
 
-// WebChatSession is the credential of a visitor.
-type WebChatSession struct {
+// webChatSession is the credential of a visitor.
+type webChatSession struct {
 	Token string `json:"token" doc:"Bearer token of the visitor, valid for 90 days"`
 }
 
-// VisitorMessage has the data of a message that a visitor sees.
-type VisitorMessage struct {
+// visitorMessage has the data of a message that a visitor sees.
+type visitorMessage struct {
 	ID        string    `json:"id" doc:"ID of the message"`
 	Direction string    `json:"direction" enum:"in,out" doc:"in: from the visitor"`
 	Type      string    `json:"type" doc:"Type of the message"`
@@ -47,8 +47,8 @@ type VisitorMessage struct {
 	By        string    `json:"by" enum:"visitor,person,bot" doc:"Sender: visitor, person of the company, or bot"`
 }
 
-// WebChat registers the operations that the chat widget calls from other pages. A visitor's token is no access token (CONTRACT.md W3).
-func (r *Routes) WebChat() {
+// webChat registers the operations that the chat widget calls from other pages. A visitor's token is no access token (CONTRACT.md W3).
+func (r *Routes) webChat() {
 	op := func(id, method, path, summary string) api.Op {
 		return api.Op{
 			ID: id, Method: method, Path: webChatPath + "{channelKey}" + path, Summary: summary, Tags: tags, Public: true, Limit: "web_chat",
@@ -57,7 +57,7 @@ func (r *Routes) WebChat() {
 	}
 	begin := op("begin-web-chat", "POST", "/sessions", "Start a conversation from the chat widget")
 	begin.NoKey = true
-	api.Handle(r.API, begin, func(ctx context.Context, in *ByWidget) (*api.Body[WebChatSession], error) {
+	api.Handle(r.API, begin, func(ctx context.Context, in *ByWidget) (*api.Body[webChatSession], error) {
 		request, _ := api.Sender(ctx)
 		if _, err := r.Visitors.Page(ctx, in.Key, request.Header.Get("Origin")); err != nil {
 			return nil, err
@@ -65,14 +65,14 @@ func (r *Routes) WebChat() {
 		if err := api.Count(ctx, "web_chat_session"); err != nil {
 			return nil, err
 		}
-		return api.Answer(WebChatSession{r.Visitors.Begin(in.Key)}, nil)
+		return api.Answer(webChatSession{r.Visitors.Begin(in.Key)}, nil)
 	})
 	write := op("write-web-chat", "POST", "/messages", "Send a message from the chat widget. Bahi refuses files.")
 	write.StrictBody = true
 	api.Handle(r.API, write, func(ctx context.Context, in *struct {
 		ByWidget
 		Body message.FromVisitor
-	}) (*api.Body[VisitorMessage], error) {
+	}) (*api.Body[visitorMessage], error) {
 		v, err := r.visitor(ctx, in.Key)
 		if err != nil {
 			return nil, err
@@ -81,9 +81,9 @@ func (r *Routes) WebChat() {
 			return nil, err
 		}
 		out, err := r.Visitors.Write(ctx, api.Request(ctx), v, in.Body)
-		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) VisitorMessage {
+		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) visitorMessage {
 			text, _ := in.Body.Said()
-			return VisitorMessage{ID: message.Name(out.ID), Direction: "in", Type: "text", Text: &text, At: out.State.At.At, By: "visitor"}
+			return visitorMessage{ID: message.Name(out.ID), Direction: "in", Type: "text", Text: &text, At: out.State.At.At, By: "visitor"}
 		})
 	})
 	follow := op("follow-web-chat", "GET", "/stream", "Stream a visitor's conversation. "+
@@ -93,7 +93,7 @@ func (r *Routes) WebChat() {
 		_, err := r.visitor(ctx, keyOf(request))
 		return err
 	}
-	api.Stream(r.API, follow, map[string]any{"message": VisitorMessage{}}, func(ctx context.Context, in *struct {
+	api.Stream(r.API, follow, map[string]any{"message": visitorMessage{}}, func(ctx context.Context, in *struct {
 		ByWidget
 		Last string `header:"Last-Event-ID" doc:"ID of the last received event"`
 	}) (api.Source, error) {
@@ -196,7 +196,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 }
 
 // forVisitor returns a message without the company's data, such as the author and the status.
-func forVisitor(m messagingview.Message) VisitorMessage {
+func forVisitor(m messagingview.Message) visitorMessage {
 	by := "person"
 	switch {
 	case m.Direction == "in":
@@ -204,7 +204,7 @@ func forVisitor(m messagingview.Message) VisitorMessage {
 	case strings.HasPrefix(m.By, "bot:"):
 		by = "bot"
 	}
-	return VisitorMessage{ID: m.ID, Direction: m.Direction, Type: m.Type, Text: m.Text, MediaURL: m.MediaURL, At: m.At, By: by}
+	return visitorMessage{ID: m.ID, Direction: m.Direction, Type: m.Type, Text: m.Text, MediaURL: m.MediaURL, At: m.At, By: by}
 }
 
 //go:embed widget.js

@@ -16,8 +16,8 @@ type Channels interface {
 	Confirm(ctx context.Context, req commands.Request, id string) (commands.Outcome[channel.State], error)
 }
 
-// Senders registers the operation that assigns a sender to a channel.
-func (r *Routes) Senders() {
+// senders registers the operation that assigns a sender to a channel.
+func (r *Routes) senders() {
 	api.Handle(r.API, api.Op{
 		ID: "confirm-channel", Method: "POST", Path: "/ops/channels/{channel_id}/confirm", Tags: tags, Operator: true, Status: 200,
 		Summary: "Confirm the sender of a channel. Bahi then delivers the stored calls of this sender.",

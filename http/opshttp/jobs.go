@@ -15,8 +15,8 @@ type Queue interface {
 	Cancel(ctx context.Context, id int64) error
 }
 
-// ByJob identifies a job.
-type ByJob struct {
+// byJob identifies a job.
+type byJob struct {
 	ID int64 `path:"job_id" minimum:"1" doc:"The job's id"`
 }
 
@@ -51,7 +51,7 @@ func (r *Routes) Jobs() {
 func (r *Routes) change(id, verb, summary string, do func(context.Context, int64) error) {
 	api.Handle(r.API, api.Op{
 		ID: id, Method: "POST", Path: "/ops/jobs/{job_id}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: 200, NoKey: true,
-	}, func(ctx context.Context, in *ByJob) (*api.Body[opsview.Job], error) {
+	}, func(ctx context.Context, in *byJob) (*api.Body[opsview.Job], error) {
 		if err := do(ctx, in.ID); err != nil {
 			return nil, err
 		}

@@ -28,8 +28,8 @@ type Message struct {
 	Enquiry *uuid.UUID `json:"enquiry_id,omitempty" doc:"ID of the enquiry that the message announces"`
 }
 
-// Outbox registers the reading of stored messages. They are users' mails with links that open accounts, so only operators may read them.
-func (r *Routes) Outbox() {
+// outbox registers the reading of stored messages. They are users' mails with links that open accounts, so only operators may read them.
+func (r *Routes) outbox() {
 	type page = struct {
 		Total int `header:"X-Total-Count"`
 		Body  []Message

@@ -32,10 +32,10 @@ func (r *Routes) Register() {
 	r.Jobs()
 	r.Projections()
 	r.Parked()
-	r.Outbox()
+	r.outbox()
 	r.Webhooks()
 	r.Erasures()
-	r.Senders()
+	r.senders()
 	r.Workspaces()
 	r.Status()
 }

@@ -20,8 +20,8 @@ type Inbox interface {
 	Replay(ctx context.Context, id uuid.UUID) error
 }
 
-// ByWebhook identifies a call.
-type ByWebhook struct {
+// byWebhook identifies a call.
+type byWebhook struct {
 	ID uuid.UUID `path:"webhook_id" doc:"The call's id"`
 }
 
@@ -58,7 +58,7 @@ func (r *Routes) Webhooks() {
 	api.Handle(r.API, api.Op{
 		ID: "get-webhook", Method: "GET", Path: "/ops/webhooks/{webhook_id}", Summary: "Read a webhook call with its body",
 		Tags: tags, Operator: true,
-	}, func(ctx context.Context, in *ByWebhook) (*api.Body[WebhookBody], error) {
+	}, func(ctx context.Context, in *byWebhook) (*api.Body[WebhookBody], error) {
 		call, err := r.Views.Webhook(ctx, in.ID)
 		if err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func (r *Routes) Webhooks() {
 		ID: "replay-webhook", Method: "POST", Path: "/ops/webhooks/{webhook_id}/replay",
 		Summary: "Replay a parked, ignored or failed webhook call",
 		Tags:    tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
-	}, func(ctx context.Context, in *ByWebhook) (*api.Body[opsview.Webhook], error) {
+	}, func(ctx context.Context, in *byWebhook) (*api.Body[opsview.Webhook], error) {
 		if err := r.Inbox.Replay(ctx, in.ID); err != nil {
 			return nil, err
 		}

@@ -142,7 +142,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 		}
 	}
 	if len(signers) == 0 && !named {
-		if tooMany := api.Count(r.Context(), Limit); tooMany != nil { // each check is expensive
+		if tooMany := api.Count(r.Context(), limit); tooMany != nil { // each check is expensive
 			return "", tooMany
 		}
 		if signers, err = k.SignedBy(r.Context(), max(1, maxSigned/max(1, len(body))), signed); err != nil {

@@ -20,8 +20,8 @@ import (
 // MaxBody is the size of the largest body (D49).
 const MaxBody = 2 << 20
 
-// Limit is the group of the rate limit of calls without a valid proof (D47).
-const Limit = "webhooks"
+// limit is the group of the rate limit of calls without a valid proof (D47).
+const limit = "webhooks"
 
 // ErrUnverified refuses a call with a missing or wrong signature.
 var ErrUnverified = fault.New(fault.Unauthorized, "Webhook proof missing or wrong")
@@ -92,7 +92,7 @@ const perChannel = "{channelId}"
 func (r *Routes) register(e Endpoint, m *metrics) {
 	op := api.Op{
 		ID: e.ID, Method: "POST", Path: e.Path, Summary: e.Summary, Tags: []string{"Webhooks"},
-		Public: true, NoKey: true, Limit: Limit, Refusals: true, MaxBody: MaxBody, Status: http.StatusOK, Errors: []int{http.StatusUnauthorized},
+		Public: true, NoKey: true, Limit: limit, Refusals: true, MaxBody: MaxBody, Status: http.StatusOK, Errors: []int{http.StatusUnauthorized},
 	}
 	if !strings.Contains(e.Path, perChannel) {
 		api.Handle(r.API, op, func(ctx context.Context, in *struct{ RawBody []byte }) (*struct{}, error) {
@@ -122,7 +122,7 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 		request, _ := api.Sender(ctx)
 		answer, kind, err := e.Handshake(request)
 		if err != nil || request.URL.Query().Has("crc_token") { // the response is signed, but any client can choose the token
-			if tooMany := api.Count(ctx, Limit); tooMany != nil {
+			if tooMany := api.Count(ctx, limit); tooMany != nil {
 				err = tooMany
 			}
 		}
@@ -152,7 +152,7 @@ func (r *Routes) receive(ctx context.Context, e Endpoint, m *metrics, body []byt
 	about, err := e.Verify(request, from, body)
 	if err != nil {
 		m.refused.WithLabelValues(e.ID).Inc()
-		if tooMany := api.Count(ctx, Limit); tooMany != nil {
+		if tooMany := api.Count(ctx, limit); tooMany != nil {
 			return nil, tooMany
 		}
 		return nil, err

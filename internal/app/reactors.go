@@ -46,8 +46,8 @@ func (s *System) Eraser() *accessreact.Eraser {
 	}
 }
 
-// Everywhere returns the eraser of people from all areas.
-func (s *System) Everywhere() *accessreact.PersonEraser {
+// everywhere returns the eraser of people from all areas.
+func (s *System) everywhere() *accessreact.PersonEraser {
 	return &accessreact.PersonEraser{Eraser: s.Eraser(), Ledger: s.Ledger, Marketplace: s.Marketplace, Messaging: s.Messaging}
 }
 

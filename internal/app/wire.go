@@ -61,7 +61,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opshttp.Routes{
 		API: a, Views: &opsview.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox, Networks: s.channels,
-		Captured: map[string]opshttp.Captured{}, Eraser: s.Everywhere(), People: s.Access, Commands: s.Commands,
+		Captured: map[string]opshttp.Captured{}, Eraser: s.everywhere(), People: s.Access, Commands: s.Commands,
 	}
 	if s.keptMails != nil {
 		operations.Captured["mail"] = s.capturedMails

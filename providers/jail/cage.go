@@ -30,7 +30,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// Limits limit a program. Zero values are replaced by those of [DefaultLimits].
+// Limits limit a program. Zero values are replaced by those of [defaultLimits].
 type Limits struct {
 	Time      time.Duration // time of one run
 	Processor time.Duration // processor time of one process in one run, in whole seconds
@@ -40,8 +40,8 @@ type Limits struct {
 	Processes int           // processes and threads, in addition to those that its user has
 }
 
-// DefaultLimits are limits for a page of a document.
-var DefaultLimits = Limits{Time: 60 * time.Second, Processor: 20 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20,
+// defaultLimits are limits for a page of a document.
+var defaultLimits = Limits{Time: 60 * time.Second, Processor: 20 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20,
 	Processes: 32}
 
 // ErrTime is the error of a run that exceeded its time.
@@ -153,7 +153,7 @@ func Open(ctx context.Context, of Owner, l Limits) (*Jail, error) {
 }
 
 func (l Limits) withDefaults() Limits {
-	d := DefaultLimits
+	d := defaultLimits
 	return Limits{
 		Time: cmp.Or(l.Time, d.Time), Processor: cmp.Or(l.Processor, d.Processor), Memory: cmp.Or(l.Memory, d.Memory),
 		FileSize: cmp.Or(l.FileSize, d.FileSize), Output: cmp.Or(l.Output, d.Output), Processes: cmp.Or(l.Processes, d.Processes),

@@ -15,7 +15,7 @@ type Role string
 // The roles of a conversation.
 const (
 	System    Role = "system"    // our rules; never another author's text
-	User      Role = "user"      // data, see [Quoted]
+	User      Role = "user"      // data, see [quoted]
 	Assistant Role = "assistant" // an earlier answer
 	ToolSays  Role = "tool"      // the result of a call
 )

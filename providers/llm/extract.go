@@ -16,7 +16,7 @@ import (
 // Question is a request to find a value in another author's data.
 type Question struct {
 	Rules  string // instructions to the model
-	Data   string // passed as data, see [Quoted]
+	Data   string // passed as data, see [quoted]
 	Images []Image
 }
 
@@ -53,7 +53,7 @@ func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) er
 	default:
 		return value, ErrNoModel
 	}
-	data, rule := Quoted(q.Data)
+	data, rule := quoted(q.Data)
 	asked := []Message{{Role: System, Text: q.Rules + "\n" + rule}, {Role: User, Text: data, Images: q.Images}}
 	said, by, err := c.askInForm(ctx, p, asked, schema)
 	if err != nil {

@@ -101,7 +101,7 @@ func (r *Reader) Read(ctx context.Context, of jail.Owner, file []byte, each func
 
 // Check returns the type of a file. It refuses a file by its first bytes and its size.
 func Check(file []byte) (string, error) {
-	kind := Sniff(file)
+	kind := sniff(file)
 	switch {
 	case len(file) > MaxBytes:
 		return "", fault.Newf(fault.TooLarge, "The file is too large: at most %d MB", MaxBytes>>20)
@@ -123,8 +123,8 @@ const (
 	PDF  = "application/pdf"
 )
 
-// Sniff returns the type of a file by its content, "" if it is none of these.
-func Sniff(file []byte) string {
+// sniff returns the type of a file by its content, "" if it is none of these.
+func sniff(file []byte) string {
 	head := file[:min(len(file), 1024)]
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xd8\xff")):

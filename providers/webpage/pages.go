@@ -19,8 +19,8 @@ import (
 	"bahi/providers/egress"
 )
 
-// Agent is the fetcher's name in requests and in robots.txt.
-const Agent = "BahiBot"
+// agent is the fetcher's name in requests and in robots.txt.
+const agent = "BahiBot"
 
 const (
 	within       = 10 * time.Second
@@ -89,7 +89,7 @@ func request(ctx context.Context, client *http.Client, at *url.URL) (*http.Respo
 	if err != nil {
 		return nil, errNotAllowed
 	}
-	req.Header.Set("User-Agent", Agent+"/1.0")
+	req.Header.Set("User-Agent", agent+"/1.0")
 	req.Header.Set("Accept", "text/html, text/plain;q=0.9, application/xhtml+xml")
 	res, err := client.Do(req)
 	switch {
@@ -119,7 +119,7 @@ func allowed(ctx context.Context, client *http.Client, at *url.URL) error {
 		return &Failure{Reason: "The server's robots.txt cannot be read", Again: true}
 	}
 	robots, err := robotstxt.FromBytes(text)
-	if err == nil && !robots.TestAgent(at.RequestURI(), Agent) {
+	if err == nil && !robots.TestAgent(at.RequestURI(), agent) {
 		return &Failure{Reason: "The server's robots.txt does not allow it"}
 	}
 	return nil

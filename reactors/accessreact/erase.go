@@ -85,10 +85,10 @@ var policy = reactors.Policy{Attempts: 20, Timeout: 5 * time.Minute, MaxConcurre
 // Workers returns the workers of erasures.
 func (e *Eraser) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(policy, func(ctx context.Context, job reactors.Job[EraseUser]) error { return e.Erase(ctx, job.Args.User) }),
+		reactors.Work(policy, func(ctx context.Context, job reactors.Job[eraseUser]) error { return e.Erase(ctx, job.Args.User) }),
 		reactors.Work(policy, func(ctx context.Context, _ reactors.Job[SweepErasures]) error { return e.Sweep(ctx) }),
-		reactors.Work(policy, func(ctx context.Context, job reactors.Job[EraseSubject]) error {
-			return e.EraseSubject(ctx, job.Args.Subject, !job.Args.Unlisted)
+		reactors.Work(policy, func(ctx context.Context, job reactors.Job[eraseSubject]) error {
+			return e.eraseSubject(ctx, job.Args.Subject, !job.Args.Unlisted)
 		}),
 		reactors.Work(policy, e.scrub),
 	}
@@ -107,19 +107,19 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	over, err := e.Views.Ended(ctx, nil, e.Now())
 	failed = append(failed, err)
 	for _, end := range over {
-		failed = append(failed, e.EraseSubject(ctx, end.Subject, end.Listed))
+		failed = append(failed, e.eraseSubject(ctx, end.Subject, end.Listed))
 	}
 	return errors.Join(failed...)
 }
 
-// EraseSubject deletes a subject's data in this node's folders and destroys its key. If tables list the subject, Postgres must remove the
+// eraseSubject deletes a subject's data in this node's folders and destroys its key. If tables list the subject, Postgres must remove the
 // old rows too.
-func (e *Eraser) EraseSubject(ctx context.Context, subject string, listed bool) error {
+func (e *Eraser) eraseSubject(ctx context.Context, subject string, listed bool) error {
 	if err := e.forget(ctx, subject); err != nil || !listed {
 		return err
 	}
 	_, isUser := userOf(subject)
-	return e.Jobs.Add(ctx, ScrubTables{Subject: subject, Immediate: isUser})
+	return e.Jobs.Add(ctx, scrubTables{Subject: subject, Immediate: isUser})
 }
 
 // forget deletes a subject's data in this node's folders and destroys its key.
@@ -152,7 +152,7 @@ func MarkOf(subject string) string {
 
 // scrub makes Postgres remove old row versions of all subjects whose keys are destroyed so far, in one pass. It blocks sign-ins while it
 // rewrites their tables.
-func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error {
+func (e *Eraser) scrub(ctx context.Context, job reactors.Job[scrubTables]) error {
 	if job.ID <= e.scrubbed.Load() {
 		return nil
 	}

@@ -34,9 +34,9 @@ func (r *fixture) person(name string, host uuid.UUID) erasable {
 		accesscmd.Profile{Email: patch.Set(now), FirstName: patch.Set("Ashapriya" + name)})
 	require.NoError(r.t, err)
 	r.Pass(2 * time.Minute)
-	require.NoError(r.t, r.mails.emailNotice(ctx, job(SendEmailNotice{User: p.id, Revision: r.revision(p.id, "UserEmailChanged")})))
+	require.NoError(r.t, r.mails.emailNotice(ctx, job(sendEmailNotice{User: p.id, Revision: r.revision(p.id, "UserEmailChanged")})))
 	p.undo = token(r.t, r.box.kept, "/auth/undo-email-change")
-	require.NoError(r.t, r.mails.verification(ctx, job(SendVerification{User: p.id})))
+	require.NoError(r.t, r.mails.verification(ctx, job(sendVerification{User: p.id})))
 	_, err = r.accounts.VerifyEmail(ctx, commands.Request{}, token(r.t, r.box.kept, "/auth/verify-email"))
 	require.NoError(r.t, err)
 	for _, key := range []string{name + "1", name + "2"} {
@@ -50,10 +50,10 @@ func (r *fixture) person(name string, host uuid.UUID) erasable {
 	_, err = r.accounts.SignIn(ctx, commands.Request{}, now, secret)
 	require.NoError(r.t, err)
 	invitation := r.invite(host, now)
-	require.NoError(r.t, r.mails.invitation(ctx, job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
+	require.NoError(r.t, r.mails.invitation(ctx, job(sendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
 	_, _, err = r.accounts.Accept(ctx, commands.Request{}, token(r.t, r.box.kept, "/invitations/accept"), p.id)
 	require.NoError(r.t, err)
-	require.NoError(r.t, r.mails.reset(ctx, job(SendReset{EmailKey: r.key(now)})))
+	require.NoError(r.t, r.mails.reset(ctx, job(sendReset{EmailKey: r.key(now)})))
 	r.leave(p.id)
 	return p
 }
@@ -142,7 +142,7 @@ func TestErasedUserMayRegisterAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, p.id, in.Tokens.User)
 	require.NoError(t, r.mails.invitation(t.Context(),
-		job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: r.invite(host, "ashanew@example.org")})))
+		job(sendInvitation{Workspace: r.state(host).Workspace, Invitation: r.invite(host, "ashanew@example.org")})))
 	require.Equal(t, "ashanew@example.org", r.box.kept[len(r.box.kept)-1].to)
 }
 
@@ -198,7 +198,7 @@ func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
 	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	require.Equal(t, next, r.holder("shared@example.org"))
 	r.box.take()
-	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: open})))
+	require.NoError(t, r.mails.invitation(t.Context(), job(sendInvitation{Workspace: r.state(host).Workspace, Invitation: open})))
 	require.Len(t, r.box.take(), 1)
 	_, err := r.accounts.SignIn(t.Context(), commands.Request{}, "shared@example.org", secret)
 	require.NoError(t, err)
@@ -255,7 +255,7 @@ func TestAddressOfAClosedInvitationIsErased(t *testing.T) {
 		_, err = r.accounts.Text(t.Context(), l.State.Invitations[invitation].Email)
 		return err
 	}
-	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
+	require.NoError(t, r.mails.invitation(t.Context(), job(sendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
 	require.NoError(t, r.eraser.Sweep(r.t.Context()))
 	require.NoError(t, readable())
 	require.Len(t, r.box.kept, 1)

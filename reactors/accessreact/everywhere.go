@@ -105,7 +105,7 @@ func (e *PersonEraser) EraseEverywhere(ctx context.Context, req commands.Request
 		failed = append(failed, e.forget(ctx, subject))
 	}
 	if len(ended) > 0 {
-		failed = append(failed, e.Jobs.Add(ctx, ScrubTables{Subject: ended[len(ended)-1], Immediate: true}))
+		failed = append(failed, e.Jobs.Add(ctx, scrubTables{Subject: ended[len(ended)-1], Immediate: true}))
 	}
 	return len(ended) + len(all.users), errors.Join(failed...)
 }

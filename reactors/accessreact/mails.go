@@ -139,7 +139,7 @@ func (m *Mails) link(path, token string) string {
 	return m.Frontend + path + "?" + url.Values{"token": {token}}.Encode()
 }
 
-func (m *Mails) verification(ctx context.Context, job reactors.Job[SendVerification]) error {
+func (m *Mails) verification(ctx context.Context, job reactors.Job[sendVerification]) error {
 	s, err := m.Accounts.Load(ctx, job.Args.User)
 	if err != nil || s.Verified || s.EmailKey == "" {
 		return gone(err)
@@ -151,7 +151,7 @@ func (m *Mails) verification(ctx context.Context, job reactors.Job[SendVerificat
 	return m.send(ctx, "verification", job.ID, about{job.Args.User, s.EmailKey}, s.Email, letter{Link: m.link("/auth/verify-email", token)})
 }
 
-func (m *Mails) reset(ctx context.Context, job reactors.Job[SendReset]) error {
+func (m *Mails) reset(ctx context.Context, job reactors.Job[sendReset]) error {
 	id, s, err := m.Accounts.HolderOf(ctx, job.Args.EmailKey)
 	if err != nil || id == uuid.Nil || s.Provider != user.ByEmail || !s.Trusted() {
 		return err
@@ -172,7 +172,7 @@ func (m *Mails) reset(ctx context.Context, job reactors.Job[SendReset]) error {
 
 // emailNotice mails the previous address only if it was verified, because a user can enter another person's address and then change it. The
 // mail explains how to undo the change, unless the change was itself an undo.
-func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotice]) error {
+func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[sendEmailNotice]) error {
 	var (
 		before, s user.State
 		kind      string
@@ -214,7 +214,7 @@ func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotic
 	return m.send(ctx, kind, job.ID, about{job.Args.User, before.EmailKey}, before.Email, l)
 }
 
-func (m *Mails) deletionNotice(ctx context.Context, job reactors.Job[SendDeletionNotice]) error {
+func (m *Mails) deletionNotice(ctx context.Context, job reactors.Job[sendDeletionNotice]) error {
 	s, err := m.Accounts.Load(ctx, job.Args.User)
 	if err != nil || s.DeleteAfter == nil {
 		return gone(err)
@@ -227,7 +227,7 @@ func (m *Mails) deletionNotice(ctx context.Context, job reactors.Job[SendDeletio
 	return m.sendTo(ctx, "deletion-requested", job.ID, about{}, m.Admin, letter{User: job.Args.User, Until: m.until(*s.DeleteAfter)})
 }
 
-func (m *Mails) deletionReceipt(ctx context.Context, job reactors.Job[SendDeletionReceipt]) error {
+func (m *Mails) deletionReceipt(ctx context.Context, job reactors.Job[sendDeletionReceipt]) error {
 	s, err := m.Accounts.Load(ctx, job.Args.User)
 	if err != nil || s.DeleteAfter == nil || s.EmailKey == "" {
 		return gone(err)
@@ -237,7 +237,7 @@ func (m *Mails) deletionReceipt(ctx context.Context, job reactors.Job[SendDeleti
 
 func (m *Mails) until(at time.Time) string { return at.In(m.Zone).Format("2 January 2006, 15:04 MST") }
 
-func (m *Mails) invitation(ctx context.Context, job reactors.Job[SendInvitation]) error {
+func (m *Mails) invitation(ctx context.Context, job reactors.Job[sendInvitation]) error {
 	l, err := commands.Load(ctx, m.Commands.Fresh(), workspace.Kind, job.Args.Workspace.String())
 	if err != nil {
 		return err
@@ -267,7 +267,7 @@ func (m *Mails) invitation(ctx context.Context, job reactors.Job[SendInvitation]
 }
 
 // strayNotice writes to the owner of the workspace.
-func (m *Mails) strayNotice(ctx context.Context, job reactors.Job[SendStrayNotice]) error {
+func (m *Mails) strayNotice(ctx context.Context, job reactors.Job[sendStrayNotice]) error {
 	l, err := commands.Load(ctx, m.Commands.Fresh(), workspace.Kind, job.Args.Workspace.String())
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func TestVerificationMail(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
 	id := r.register("asha@example.org")
-	send := job(SendVerification{User: id})
+	send := job(sendVerification{User: id})
 	require.NoError(t, r.mails.verification(t.Context(), send))
 	require.NoError(t, r.mails.verification(t.Context(), send), "a retry")
 	sent := r.box.take()
@@ -47,7 +47,7 @@ func TestVerificationMail(t *testing.T) {
 	_, err = r.accounts.VerifyEmail(t.Context(), commands.Request{}, escaped)
 	require.NoError(t, err)
 	r.Pass(2 * time.Minute)
-	other := job(SendVerification{User: id})
+	other := job(sendVerification{User: id})
 	require.NoError(t, r.mails.verification(t.Context(), other))
 	require.Empty(t, r.box.take(), "the address was verified meanwhile")
 
@@ -64,7 +64,7 @@ func TestPreviousAddressIsToldAboutAChange(t *testing.T) {
 	r := newFixture(t)
 	id := r.settle("asha@example.org")
 	r.move(id, "rao@example.org")
-	notice := job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
+	notice := job(sendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
 	require.NoError(t, r.mails.emailNotice(t.Context(), notice))
 	sent := r.box.take()
 	require.Len(t, sent, 1)
@@ -75,14 +75,14 @@ func TestPreviousAddressIsToldAboutAChange(t *testing.T) {
 	require.NotContains(t, sent[0].text, "administrator", "the user needs no administrator")
 	require.NoError(t, r.mails.emailNotice(t.Context(), notice))
 	require.Equal(t, sent, r.box.take(), "a retry sends the same mail")
-	wrong := job(SendEmailNotice{User: id, Revision: 0})
+	wrong := job(sendEmailNotice{User: id, Revision: 0})
 	require.ErrorAs(t, r.mails.emailNotice(t.Context(), wrong), new(*river.JobCancelError))
 
 	// The undo is reported to the newer address if that was verified.
-	other := job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
+	other := job(sendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
 	_, err := r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
-	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
+	require.NoError(t, r.mails.emailNotice(t.Context(), job(sendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
 	require.Empty(t, r.box.take(), "the newer address was not verified")
 	require.NoError(t, r.mails.emailNotice(t.Context(), other))
 	sent = r.box.take()
@@ -98,7 +98,7 @@ func TestAdministratorsMailNamesNobody(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
 	id := r.settle("asha@example.org")
-	notice := job(SendDeletionNotice{User: id})
+	notice := job(sendDeletionNotice{User: id})
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
 	require.Empty(t, r.box.take(), "deletion was not requested")
 	r.leave(id)
@@ -127,7 +127,7 @@ func TestInvitationMail(t *testing.T) {
 	r := newFixture(t)
 	host, ravi := r.settle("asha@example.org"), r.settle("ravi@example.org")
 	home := r.state(host).Workspace
-	send := job(SendInvitation{Workspace: home, Invitation: r.invite(host, "ravi@example.org")})
+	send := job(sendInvitation{Workspace: home, Invitation: r.invite(host, "ravi@example.org")})
 	require.NoError(t, r.mails.invitation(t.Context(), send))
 	sent := r.box.take()
 	require.Len(t, sent, 1)
@@ -141,8 +141,8 @@ func TestInvitationMail(t *testing.T) {
 	require.Equal(t, workspace.Owner, r.members(home)[ravi])
 	require.NoError(t, r.mails.invitation(t.Context(), send))
 	require.Empty(t, r.box.take(), "the invitation was accepted meanwhile")
-	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: home, Invitation: uuid.New()})))
-	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: uuid.New(), Invitation: uuid.New()})))
+	require.NoError(t, r.mails.invitation(t.Context(), job(sendInvitation{Workspace: home, Invitation: uuid.New()})))
+	require.NoError(t, r.mails.invitation(t.Context(), job(sendInvitation{Workspace: uuid.New(), Invitation: uuid.New()})))
 	require.Empty(t, r.box.take(), "an unknown invitation")
 }
 
@@ -157,14 +157,14 @@ func TestErasedUserGetsNoMail(t *testing.T) {
 	r.Pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	r.box.take()
-	require.NoError(t, r.mails.verification(t.Context(), job(SendVerification{User: id})))
-	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("rao@example.org")})))
-	require.NoError(t, r.mails.deletionNotice(t.Context(), job(SendDeletionNotice{User: id})))
-	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
+	require.NoError(t, r.mails.verification(t.Context(), job(sendVerification{User: id})))
+	require.NoError(t, r.mails.reset(t.Context(), job(sendReset{EmailKey: r.key("rao@example.org")})))
+	require.NoError(t, r.mails.deletionNotice(t.Context(), job(sendDeletionNotice{User: id})))
+	require.NoError(t, r.mails.invitation(t.Context(), job(sendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
 	for e, err := range r.log.ReadStream(t.Context(), user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
 		require.NoError(t, err)
 		if e.Type == "UserEmailChanged" {
-			require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: e.Revision})))
+			require.NoError(t, r.mails.emailNotice(t.Context(), job(sendEmailNotice{User: id, Revision: e.Revision})))
 		}
 	}
 	require.Empty(t, r.box.take())
@@ -173,7 +173,7 @@ func TestErasedUserGetsNoMail(t *testing.T) {
 func TestOnlyPermanentRefusalsEndTheJob(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
-	send := job(SendVerification{User: r.register("asha@example.org")})
+	send := job(sendVerification{User: r.register("asha@example.org")})
 	r.box.refuse = errRefused
 	require.ErrorAs(t, r.mails.verification(t.Context(), send), new(*river.JobCancelError))
 	r.box.refuse = errors.New("the server is away")
@@ -192,7 +192,7 @@ func TestUnverifiedAddressGetsNoReset(t *testing.T) {
 	r := newFixture(t)
 	id := r.settle("asha@example.org")
 	r.move(id, "rao@example.org")
-	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("rao@example.org")})))
-	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("asha@example.org")})))
+	require.NoError(t, r.mails.reset(t.Context(), job(sendReset{EmailKey: r.key("rao@example.org")})))
+	require.NoError(t, r.mails.reset(t.Context(), job(sendReset{EmailKey: r.key("asha@example.org")})))
 	require.Empty(t, r.box.take())
 }

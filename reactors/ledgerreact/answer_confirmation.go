@@ -19,25 +19,25 @@ import (
 var Confirmations = reactors.Define("confirmations",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
 		if e.Data.Type != "reaction" {
-			q.Add(AnswerConfirmation{Message: e.StreamID(), Channel: e.Data.Channel})
+			q.Add(answerConfirmation{Message: e.StreamID(), Channel: e.Data.Channel})
 		}
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Edited]) error {
-		q.Add(AnswerConfirmation{Message: e.StreamID(), Edited: true})
+		q.Add(answerConfirmation{Message: e.StreamID(), Edited: true})
 		return nil
 	}),
 )
 
-// AnswerConfirmation records a message that replies to a request.
-type AnswerConfirmation struct {
+// answerConfirmation records a message that replies to a request.
+type answerConfirmation struct {
 	Message string `json:"message"`
 	Channel int64  `json:"channel"`
 	Edited  bool   `json:"edited,omitempty"` // the edited message may be such a reply
 }
 
 // Kind implements [reactors.Args].
-func (AnswerConfirmation) Kind() string { return "answer_confirmation" }
+func (answerConfirmation) Kind() string { return "answer_confirmation" }
 
 // ConfirmationAnswers has the worker that records replies.
 type ConfirmationAnswers struct {
@@ -48,7 +48,7 @@ type ConfirmationAnswers struct {
 
 // Workers returns the worker of replies. Most channels have no open request. Their messages need no job, except edited ones.
 func (a *ConfirmationAnswers) Workers() reactors.Workers {
-	work := func(ctx context.Context, job reactors.Job[AnswerConfirmation]) error {
+	work := func(ctx context.Context, job reactors.Job[answerConfirmation]) error {
 		number, _ := strconv.ParseInt(job.Args.Message, 10, 64) // Bahi created it
 		l, err := commands.Load(ctx, a.Commands.Fresh(), message.Kind, job.Args.Message)
 		if err != nil {
@@ -59,7 +59,7 @@ func (a *ConfirmationAnswers) Workers() reactors.Workers {
 	return reactors.Workers{reactors.WorkIf(reactors.Policy{}, a.needed, work)}
 }
 
-func (a *ConfirmationAnswers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerConfirmation]) ([]bool, error) {
+func (a *ConfirmationAnswers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[answerConfirmation]) ([]bool, error) {
 	type key struct {
 		workspace uuid.UUID
 		channel   int64

@@ -17,19 +17,19 @@ import (
 var Khatas = reactors.Define("khatas",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[khata.Uploaded]) error {
 		if e.Data.Later {
-			q.Add(ReadKhata{Khata: e.StreamID()})
+			q.Add(readKhata{Khata: e.StreamID()})
 		}
 		return nil
 	}),
 )
 
-// ReadKhata reads an upload.
-type ReadKhata struct {
+// readKhata reads an upload.
+type readKhata struct {
 	Khata string `json:"khata"`
 }
 
 // Kind implements [reactors.Args].
-func (ReadKhata) Kind() string { return "read_khata" }
+func (readKhata) Kind() string { return "read_khata" }
 
 // SweepKhatas removes the files of old uploads.
 type SweepKhatas struct{}
@@ -59,7 +59,7 @@ const (
 func (r *Reading) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(reactors.Policy{Attempts: readAttempts, MaxConcurrent: 1, Timeout: readTimeout},
-			func(ctx context.Context, job reactors.Job[ReadKhata]) error {
+			func(ctx context.Context, job reactors.Job[readKhata]) error {
 				return reactors.Later(r.Read(ctx, job.Args.Khata, job.Attempt >= readAttempts))
 			}),
 		reactors.Work(reactors.Policy{MaxConcurrent: 1}, func(ctx context.Context, _ reactors.Job[SweepKhatas]) error { return r.Sweep(ctx) }),

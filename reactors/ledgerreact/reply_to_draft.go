@@ -15,19 +15,19 @@ import (
 var Drafts = reactors.Define("order_drafts",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[orderdraft.Received]) error {
 		if e.Data.Reply {
-			q.Add(ReplyToDraft{Draft: e.StreamID()})
+			q.Add(replyToDraft{Draft: e.StreamID()})
 		}
 		return nil
 	}),
 )
 
-// ReplyToDraft confirms a draft to its sender.
-type ReplyToDraft struct {
+// replyToDraft confirms a draft to its sender.
+type replyToDraft struct {
 	Draft string `json:"draft"`
 }
 
 // Kind implements [reactors.Args].
-func (ReplyToDraft) Kind() string { return "reply_to_draft" }
+func (replyToDraft) Kind() string { return "reply_to_draft" }
 
 // Gateway sends texts to phones. Ended returns the status of a reply after an error that excludes another attempt, "" for any other error.
 type Gateway interface {
@@ -50,7 +50,7 @@ func (r *Replies) Workers() reactors.Workers {
 	return reactors.Workers{reactors.Work(reactors.Policy{Attempts: attempts}, r.reply)}
 }
 
-func (r *Replies) reply(ctx context.Context, job reactors.Job[ReplyToDraft]) error {
+func (r *Replies) reply(ctx context.Context, job reactors.Job[replyToDraft]) error {
 	l, err := commands.Load(ctx, r.Commands.Fresh(), orderdraft.Kind, job.Args.Draft)
 	if err != nil || !l.State.Reply || l.State.Replied || l.State.Deleted {
 		return err

@@ -17,19 +17,19 @@ import (
 var Companies = reactors.Define("companies",
 	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[enquiry.Sent]) {
 		if !e.Data.Spam {
-			q.Add(NotifyByMail{one(id)})
-			q.Add(NotifyByChat{one(id)})
-			q.Add(PushLead{one(id)})
+			q.Add(notifyByMail{one(id)})
+			q.Add(notifyByChat{one(id)})
+			q.Add(pushLead{one(id)})
 		}
 	}),
 	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[company.EmailNamed]) {
 		if e.Data.Key != "" {
-			q.Add(ConfirmCompanyEmail{Company: id})
+			q.Add(confirmCompanyEmail{Company: id})
 		}
 	}),
 	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[companycontact.Edited]) {
 		if e.Data.ByNonMember {
-			q.Add(NotifyContactChange{Contact: id})
+			q.Add(notifyContactChange{Contact: id})
 		}
 	}),
 ).WithBatchDelay(gather)
@@ -64,57 +64,57 @@ func (a EnquiryBatch) all() []uuid.UUID {
 	return a.Enquiries
 }
 
-// NotifyByMail mails enquiries to their companies.
-type NotifyByMail struct{ EnquiryBatch }
+// notifyByMail mails enquiries to their companies.
+type notifyByMail struct{ EnquiryBatch }
 
-// NotifyByChat notifies companies of enquiries by chat.
-type NotifyByChat struct{ EnquiryBatch }
+// notifyByChat notifies companies of enquiries by chat.
+type notifyByChat struct{ EnquiryBatch }
 
-// PushLead pushes enquiries to the CRM as leads.
-type PushLead struct{ EnquiryBatch }
+// pushLead pushes enquiries to the CRM as leads.
+type pushLead struct{ EnquiryBatch }
 
 // Join implements [reactors.Mergeable].
-func (a NotifyByMail) Join(other reactors.Args) (reactors.Args, bool) {
-	more, _ := other.(NotifyByMail) // other has this kind
+func (a notifyByMail) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(notifyByMail) // other has this kind
 	all, taken := a.with(more.EnquiryBatch)
-	return NotifyByMail{all}, taken
+	return notifyByMail{all}, taken
 }
 
 // Join implements [reactors.Mergeable].
-func (a NotifyByChat) Join(other reactors.Args) (reactors.Args, bool) {
-	more, _ := other.(NotifyByChat) // other has this kind
+func (a notifyByChat) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(notifyByChat) // other has this kind
 	all, taken := a.with(more.EnquiryBatch)
-	return NotifyByChat{all}, taken
+	return notifyByChat{all}, taken
 }
 
 // Join implements [reactors.Mergeable].
-func (a PushLead) Join(other reactors.Args) (reactors.Args, bool) {
-	more, _ := other.(PushLead) // other has this kind
+func (a pushLead) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(pushLead) // other has this kind
 	all, taken := a.with(more.EnquiryBatch)
-	return PushLead{all}, taken
+	return pushLead{all}, taken
 }
 
-// SendDigest mails to a company the number of enquiries within a busy hour.
-type SendDigest struct {
+// sendDigest mails to a company the number of enquiries within a busy hour.
+type sendDigest struct {
 	Company uuid.UUID `json:"company_id"`
 	Hour    int64     `json:"hour"` // in Unix seconds
 }
 
-// ConfirmCompanyEmail mails the token that confirms a company's address.
-type ConfirmCompanyEmail struct {
+// confirmCompanyEmail mails the token that confirms a company's address.
+type confirmCompanyEmail struct {
 	Company uuid.UUID `json:"company_id"`
 }
 
-// NotifyContactChange mails to a company that a non-member changed one of its contacts.
-type NotifyContactChange struct {
+// notifyContactChange mails to a company that a non-member changed one of its contacts.
+type notifyContactChange struct {
 	Contact uuid.UUID `json:"contact_id"`
 }
 
 // The kinds of jobs, which implement [reactors.Args].
 
-func (NotifyByMail) Kind() string        { return "notify_by_mail" }
-func (NotifyByChat) Kind() string        { return "notify_by_chat" }
-func (PushLead) Kind() string            { return "push_lead" }
-func (SendDigest) Kind() string          { return "send_digest" }
-func (ConfirmCompanyEmail) Kind() string { return "confirm_company_email" }
-func (NotifyContactChange) Kind() string { return "notify_contact_change" }
+func (notifyByMail) Kind() string        { return "notify_by_mail" }
+func (notifyByChat) Kind() string        { return "notify_by_chat" }
+func (pushLead) Kind() string            { return "push_lead" }
+func (sendDigest) Kind() string          { return "send_digest" }
+func (confirmCompanyEmail) Kind() string { return "confirm_company_email" }
+func (notifyContactChange) Kind() string { return "notify_contact_change" }

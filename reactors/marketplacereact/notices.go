@@ -104,14 +104,14 @@ const maxPerHour = 300
 // Workers returns the workers of notices.
 func (n *Notices) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[NotifyByMail]) error {
-			return n.sendAll(ctx, enquiry.Email, job.Args.all(), job.Attempt, n.mail, func(a EnquiryBatch) reactors.Args { return NotifyByMail{a} })
+		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[notifyByMail]) error {
+			return n.sendAll(ctx, enquiry.Email, job.Args.all(), job.Attempt, n.mail, func(a EnquiryBatch) reactors.Args { return notifyByMail{a} })
 		}),
-		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[NotifyByChat]) error {
-			return n.sendAll(ctx, enquiry.Chat, job.Args.all(), job.Attempt, n.chat, func(a EnquiryBatch) reactors.Args { return NotifyByChat{a} })
+		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[notifyByChat]) error {
+			return n.sendAll(ctx, enquiry.Chat, job.Args.all(), job.Attempt, n.chat, func(a EnquiryBatch) reactors.Args { return notifyByChat{a} })
 		}),
-		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[PushLead]) error {
-			return n.sendAll(ctx, enquiry.CRM, job.Args.all(), job.Attempt, n.push, func(a EnquiryBatch) reactors.Args { return PushLead{a} })
+		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[pushLead]) error {
+			return n.sendAll(ctx, enquiry.CRM, job.Args.all(), job.Attempt, n.push, func(a EnquiryBatch) reactors.Args { return pushLead{a} })
 		}),
 		reactors.Work(policy, n.digest),
 		reactors.Work(policy, n.confirm),
@@ -244,7 +244,7 @@ func (n *Notices) crowded(ctx context.Context, at *readmodels.At, a asked) error
 	if err != nil || count <= most {
 		return err
 	}
-	if err := n.Jobs.Add(ctx, SendDigest{Company: a.Company, Hour: hour.Unix()}); err != nil {
+	if err := n.Jobs.Add(ctx, sendDigest{Company: a.Company, Hour: hour.Unix()}); err != nil {
 		return err
 	}
 	return skip("too many enquiries within an hour: a digest follows")
@@ -367,7 +367,7 @@ func (n *Notices) push(ctx context.Context, _ *readmodels.At, a asked) (note enq
 }
 
 // digest waits for the hour to end.
-func (n *Notices) digest(ctx context.Context, job reactors.Job[SendDigest]) error {
+func (n *Notices) digest(ctx context.Context, job reactors.Job[sendDigest]) error {
 	hour := time.Unix(job.Args.Hour, 0)
 	if left := hour.Add(time.Hour).Sub(n.Commands.Now()); left > 0 {
 		return reactors.Snooze(left)
@@ -412,7 +412,7 @@ func settled(err error) error {
 	return err
 }
 
-func (n *Notices) confirm(ctx context.Context, job reactors.Job[ConfirmCompanyEmail]) error {
+func (n *Notices) confirm(ctx context.Context, job reactors.Job[confirmCompanyEmail]) error {
 	l, err := commands.Load(ctx, n.Commands.Fresh(), company.Kind, job.Args.Company.String())
 	if err != nil || l.State.EmailKey == "" || l.State.EmailConfirmed {
 		return err
@@ -438,7 +438,7 @@ func (n *Notices) confirm(ctx context.Context, job reactors.Job[ConfirmCompanyEm
 }
 
 // contactChange notifies a company of a non-member's change, unless it was notified lately. A retry sends the same notice.
-func (n *Notices) contactChange(ctx context.Context, job reactors.Job[NotifyContactChange]) error {
+func (n *Notices) contactChange(ctx context.Context, job reactors.Job[notifyContactChange]) error {
 	c, err := commands.Load(ctx, n.Commands.Fresh(), companycontact.Kind, job.Args.Contact.String())
 	if err != nil || c.State.Company == uuid.Nil {
 		return err
@@ -449,7 +449,7 @@ func (n *Notices) contactChange(ctx context.Context, job reactors.Job[NotifyCont
 	}
 	req := commands.Request{
 		Actor: actor.Actor{Type: "system", ID: "notices", Workspace: l.Workspace}, Workspace: l.Workspace,
-		Key: job.Event.String(), Operation: NotifyContactChange{}.Kind(), Fingerprint: job.Event[:],
+		Key: job.Event.String(), Operation: notifyContactChange{}.Kind(), Fingerprint: job.Event[:],
 	}
 	out, err := commands.Handle(ctx, n.Commands, req, companycontact.NoticeKind, job.Args.Contact.String(),
 		companycontact.Tell{Now: n.Commands.Now()})

@@ -15,23 +15,23 @@ import (
 // Bots reads the sources of bots, and makes bots reply to messages.
 var Bots = reactors.Define("bots",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.FileAdded]) error {
-		q.Add(ReadSource{Source: e.StreamID()})
+		q.Add(readSource{Source: e.StreamID()})
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.PageAdded]) error {
-		q.Add(ReadSource{Source: e.StreamID()})
+		q.Add(readSource{Source: e.StreamID()})
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.Requested]) error {
-		q.Add(ReadSource{Source: e.StreamID()})
+		q.Add(readSource{Source: e.StreamID()})
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.Deleted]) error {
-		q.Add(EraseSource{Bot: e.Data.Bot, Source: e.StreamID()})
+		q.Add(eraseSource{Bot: e.Data.Bot, Source: e.StreamID()})
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[bot.Deleted]) error {
-		q.Add(EraseBot{Bot: e.StreamID()})
+		q.Add(eraseBot{Bot: e.StreamID()})
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
@@ -40,30 +40,30 @@ var Bots = reactors.Define("bots",
 	}),
 )
 
-// ReadSource reads a file or a page.
-type ReadSource struct {
+// readSource reads a file or a page.
+type readSource struct {
 	Source string `json:"source"`
 }
 
 // Kind implements [reactors.Args].
-func (ReadSource) Kind() string { return "read_bot_source" }
+func (readSource) Kind() string { return "read_bot_source" }
 
-// EraseSource deletes the data derived from a file or a page.
-type EraseSource struct {
+// eraseSource deletes the data derived from a file or a page.
+type eraseSource struct {
 	Bot    int64  `json:"bot"`
 	Source string `json:"source"`
 }
 
 // Kind implements [reactors.Args].
-func (EraseSource) Kind() string { return "erase_bot_source" }
+func (eraseSource) Kind() string { return "erase_bot_source" }
 
-// EraseBot deletes the data derived from a bot's files and pages.
-type EraseBot struct {
+// eraseBot deletes the data derived from a bot's files and pages.
+type eraseBot struct {
 	Bot string `json:"bot"`
 }
 
 // Kind implements [reactors.Args].
-func (EraseBot) Kind() string { return "erase_bot" }
+func (eraseBot) Kind() string { return "erase_bot" }
 
 // SweepVectors reads sources again if their vectors are not of the current model.
 type SweepVectors struct{}
@@ -88,13 +88,13 @@ const (
 func (k *Knowledge) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(reactors.Policy{Attempts: tries, First: 10 * time.Second, Timeout: readTimeout, MaxConcurrent: 2},
-			func(ctx context.Context, job reactors.Job[ReadSource]) error {
+			func(ctx context.Context, job reactors.Job[readSource]) error {
 				return reactors.Later(k.Reading.Read(ctx, job.Args.Source, job.Attempt >= tries))
 			}),
-		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[EraseSource]) error {
+		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[eraseSource]) error {
 			return k.Reading.Forget(ctx, job.Args.Bot, job.Args.Source)
 		}),
-		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[EraseBot]) error {
+		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[eraseBot]) error {
 			return k.Reading.EraseBot(ctx, job.Args.Bot)
 		}),
 		reactors.Work(reactors.Policy{MaxConcurrent: 1, Timeout: readTimeout}, func(ctx context.Context, _ reactors.Job[SweepVectors]) error {

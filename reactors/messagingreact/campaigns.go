@@ -35,50 +35,50 @@ var Campaigns = reactors.Define("campaigns",
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[contact.Edited]) error {
 		if e.Data.OptIn.State == patch.Given && e.Data.OptIn.Value && !e.Data.Imported { // imports never trigger (CONTRACT.md N8)
-			q.Add(TriggerCampaigns{Contact: e.StreamID()})
+			q.Add(triggerCampaigns{Contact: e.StreamID()})
 		}
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
-		q.Add(TriggerCampaigns{Contact: strconv.FormatInt(e.Data.Contact, 10), Message: e.StreamID()})
+		q.Add(triggerCampaigns{Contact: strconv.FormatInt(e.Data.Contact, 10), Message: e.StreamID()})
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[channel.Deleted]) error {
-		q.Add(FailCampaigns{Channel: e.StreamID()})
+		q.Add(failCampaigns{Channel: e.StreamID()})
 		return nil
 	}),
 )
 
 func dispatch(q *reactors.Queue, id string) error {
-	q.Add(DispatchCampaign{Campaign: id})
+	q.Add(dispatchCampaign{Campaign: id})
 	return nil
 }
 
-// DispatchCampaign sends the due messages of a campaign.
-type DispatchCampaign struct {
+// dispatchCampaign sends the due messages of a campaign.
+type dispatchCampaign struct {
 	Campaign string `json:"campaign"`
 	Slot     int64  `json:"slot,omitempty"` // set by the sweep; distinguishes its job from a dead process's job
 }
 
 // Kind implements [reactors.Args].
-func (DispatchCampaign) Kind() string { return "dispatch_campaign" }
+func (dispatchCampaign) Kind() string { return "dispatch_campaign" }
 
-// TriggerCampaigns checks whether a contact triggers campaigns: by a message or, without one, by consent.
-type TriggerCampaigns struct {
+// triggerCampaigns checks whether a contact triggers campaigns: by a message or, without one, by consent.
+type triggerCampaigns struct {
 	Contact string `json:"contact"`
 	Message string `json:"message,omitempty"`
 }
 
 // Kind implements [reactors.Args].
-func (TriggerCampaigns) Kind() string { return "trigger_campaigns" }
+func (triggerCampaigns) Kind() string { return "trigger_campaigns" }
 
-// FailCampaigns ends the campaigns of a deleted channel.
-type FailCampaigns struct {
+// failCampaigns ends the campaigns of a deleted channel.
+type failCampaigns struct {
 	Channel string `json:"channel"`
 }
 
 // Kind implements [reactors.Args].
-func (FailCampaigns) Kind() string { return "fail_campaigns" }
+func (failCampaigns) Kind() string { return "fail_campaigns" }
 
 // AdvanceCampaigns starts planned runs, ends pauses, and continues campaigns of dead processes.
 type AdvanceCampaigns struct{}
@@ -103,7 +103,7 @@ const (
 func (d *Dispatcher) Workers() reactors.Workers {
 	policy := reactors.Policy{Timeout: sliceAtEnd, MaxConcurrent: d.MaxConcurrent}
 	return reactors.Workers{
-		reactors.Work(policy, func(ctx context.Context, job reactors.Job[DispatchCampaign]) error {
+		reactors.Work(policy, func(ctx context.Context, job reactors.Job[dispatchCampaign]) error {
 			more, err := d.Dispatch(ctx, job.Args.Campaign, slice)
 			if err == nil && more {
 				err = reactors.Snooze(0)
@@ -111,9 +111,9 @@ func (d *Dispatcher) Workers() reactors.Workers {
 			return err
 		}),
 		reactors.WorkIf(reactors.Policy{},
-			func(ctx context.Context, asOf event.Position, all []reactors.Wanted[TriggerCampaigns]) ([]bool, error) {
-				return ofEach(all, func(w reactors.Wanted[TriggerCampaigns]) uuid.UUID { return w.Workspace },
-					func(w reactors.Wanted[TriggerCampaigns]) ([]int64, error) {
+			func(ctx context.Context, asOf event.Position, all []reactors.Wanted[triggerCampaigns]) ([]bool, error) {
+				return ofEach(all, func(w reactors.Wanted[triggerCampaigns]) uuid.UUID { return w.Workspace },
+					func(w reactors.Wanted[triggerCampaigns]) ([]int64, error) {
 						return d.Views.Triggers(ctx, new(readmodels.At).AsKnownAt(asOf), w.Workspace)
 					})
 			}, d.trigger),
@@ -131,7 +131,7 @@ func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
 	for _, c := range due {
 		id := strconv.FormatInt(c.ID, 10)
 		if c.Status == campaign.Active {
-			failed = append(failed, d.Queue.Add(ctx, DispatchCampaign{Campaign: id, Slot: now.Unix() / int64(slot.Seconds())}))
+			failed = append(failed, d.Queue.Add(ctx, dispatchCampaign{Campaign: id, Slot: now.Unix() / int64(slot.Seconds())}))
 			continue
 		}
 		if c.Status == campaign.Completed || c.Status == campaign.StatusFailed {
@@ -166,7 +166,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, no
 }
 
 // fail ends the campaigns of a deleted channel.
-func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) error {
+func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[failCampaigns]) error {
 	number, _ := strconv.ParseInt(job.Args.Channel, 10, 64) // Bahi created it
 	l, err := commands.Load(ctx, d.Commands.Fresh(), channel.Kind, job.Args.Channel)
 	if err != nil {
@@ -185,7 +185,7 @@ func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) 
 }
 
 // trigger adds a contact to the campaigns that it has triggered.
-func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampaigns]) error {
+func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[triggerCampaigns]) error {
 	number, _ := strconv.ParseInt(job.Args.Contact, 10, 64) // Bahi created it
 	who, err := commands.Load(ctx, d.Commands.Fresh(), contact.Kind, job.Args.Contact)
 	if err != nil || who.State.Status == "" || !who.State.OptIn || who.State.PhoneKey == "" {

@@ -20,13 +20,13 @@ import (
 var Messages = reactors.Define("messages",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Accepted]) error {
 		if strings.HasPrefix(e.Data.ProviderID, sandbox) {
-			q.Add(SimulateReceipts{Messages: []string{e.StreamID()}})
+			q.Add(simulateReceipts{Messages: []string{e.StreamID()}})
 		}
 		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
 		if e.Data.Media != nil {
-			q.Add(KeepFile{Message: e.StreamID()})
+			q.Add(keepFile{Message: e.StreamID()})
 		}
 		return nil
 	}),
@@ -35,19 +35,19 @@ var Messages = reactors.Define("messages",
 // gather is the maximum wait of a message for others, so that the same job handles them.
 const gather = 100 * time.Millisecond
 
-// KeepFile fetches the file of a message.
-type KeepFile struct {
+// keepFile fetches the file of a message.
+type keepFile struct {
 	Message string `json:"message"`
 }
 
 // Kind implements [reactors.Args].
-func (KeepFile) Kind() string { return "keep_file" }
+func (keepFile) Kind() string { return "keep_file" }
 
 // sandbox is the prefix of message ids that the sandbox creates.
 const sandbox = "sandbox."
 
-// SimulateReceipts simulates the receipts of messages in the sandbox.
-type SimulateReceipts struct {
+// simulateReceipts simulates the receipts of messages in the sandbox.
+type simulateReceipts struct {
 	Message  string   `json:"message,omitempty"` // set by older programs only
 	Messages []string `json:"messages,omitempty"`
 }
@@ -56,8 +56,8 @@ type SimulateReceipts struct {
 const maxPlayed = 100
 
 // Join implements [reactors.Mergeable].
-func (p SimulateReceipts) Join(other reactors.Args) (reactors.Args, bool) {
-	more, ok := other.(SimulateReceipts)
+func (p simulateReceipts) Join(other reactors.Args) (reactors.Args, bool) {
+	more, ok := other.(simulateReceipts)
 	if !ok || len(p.Messages) >= maxPlayed {
 		return p, false
 	}
@@ -66,7 +66,7 @@ func (p SimulateReceipts) Join(other reactors.Args) (reactors.Args, bool) {
 }
 
 // Kind implements [reactors.Args].
-func (SimulateReceipts) Kind() string { return "simulate_receipts" }
+func (simulateReceipts) Kind() string { return "simulate_receipts" }
 
 // Player simulates receipts and stores files.
 type Player struct {
@@ -81,7 +81,7 @@ const fileTimeout = time.Minute
 func (p *Player) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(reactors.Policy{}, p.play),
-		reactors.Work(reactors.Policy{Timeout: fileTimeout}, func(ctx context.Context, job reactors.Job[KeepFile]) error {
+		reactors.Work(reactors.Policy{Timeout: fileTimeout}, func(ctx context.Context, job reactors.Job[keepFile]) error {
 			err := p.Keep(ctx, job.Args.Message)
 			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Retryable() && failed.Reason != network.Unknown ||
 				ok && failed.Reason == network.Unconfigured {
@@ -92,7 +92,7 @@ func (p *Player) Workers() reactors.Workers {
 	}
 }
 
-func (p *Player) play(ctx context.Context, job reactors.Job[SimulateReceipts]) error {
+func (p *Player) play(ctx context.Context, job reactors.Job[simulateReceipts]) error {
 	ids := job.Args.Messages
 	if job.Args.Message != "" {
 		ids = append(ids, job.Args.Message)

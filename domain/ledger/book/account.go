@@ -162,7 +162,7 @@ func (l *Ledger) checkMetal(name Metal) []fault.Field {
 	if name != "" && !l.Metal {
 		return []fault.Field{{Field: "metal", Message: "accounts of this ledger have none"}}
 	}
-	return CheckText("metal", Text(name), MaxMetal)
+	return CheckText("metal", Text(name), maxMetal)
 }
 
 // DeleteAccount deletes the account and all its rows.

@@ -105,12 +105,12 @@ func (m *Metal) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MaxMetal is the maximum length of a metal's name in characters.
-const MaxMetal = 40
+// maxMetal is the maximum length of a metal's name in characters.
+const maxMetal = 40
 
 // Metallic checks the name of a metal. Only an entry with metal may name a metal.
 func (c *Checker) Metallic(name Metal, hasMetal bool) {
-	c.Text("metal", Text(name), MaxMetal)
+	c.Text("metal", Text(name), maxMetal)
 	if name != "" && !hasMetal {
 		c.Wrong("metal", "requires a weight")
 	}

@@ -10,9 +10,9 @@ import (
 	"bahi/domain/unit"
 )
 
-// Warning reports that a given value differs from its formula. The given value is stored, because the agreement on paper
+// warning reports that a given value differs from its formula. The given value is stored, because the agreement on paper
 // takes precedence (CONTRACT.md 6.2).
-type Warning struct {
+type warning struct {
 	Field    string   `json:"field"`
 	Message  string   `json:"message"`
 	Given    unit.Sum `json:"given"`
@@ -22,7 +22,7 @@ type Warning struct {
 // Warnings are the stored warnings of a row: a JSON array, "" for none.
 type Warnings string
 
-func warningsOf(list []Warning) Warnings {
+func warningsOf(list []warning) Warnings {
 	if len(list) == 0 {
 		return ""
 	}
@@ -34,12 +34,12 @@ func warningsOf(list []Warning) Warnings {
 }
 
 // of returns the warnings about a side.
-func (w Warnings) of(side string) (list []Warning) {
-	var all []Warning
+func (w Warnings) of(side string) (list []warning) {
+	var all []warning
 	if w == "" || json.Unmarshal([]byte(w), &all) != nil {
 		return nil
 	}
-	return slices.DeleteFunc(all, func(one Warning) bool { return len(one.Field) < len(side) || one.Field[:len(side)] != side })
+	return slices.DeleteFunc(all, func(one warning) bool { return len(one.Field) < len(side) || one.Field[:len(side)] != side })
 }
 
 // MarshalJSON writes the array.
@@ -70,7 +70,7 @@ type Computer struct {
 	prefix   string
 	before   map[string]bool // computed fields of the stored entries, with their values
 	computed []string
-	warnings []Warning
+	warnings []warning
 	wrong    []fault.Field
 }
 
@@ -134,7 +134,7 @@ func (c *Computer) Computed() []string { return c.computed }
 
 func (c *Computer) compare(field string, given, formula decimal.Decimal, places int32) {
 	if given.Sub(formula).Abs().GreaterThan(decimal.Max(tolerance, formula.Abs().Mul(tolerancePart))) {
-		c.warnings = append(c.warnings, Warning{
+		c.warnings = append(c.warnings, warning{
 			Field: c.prefix + field, Message: "differs from what the other values say",
 			Given: unit.Sum{Decimal: given}, Computed: unit.Sum{Decimal: formula.Round(places)},
 		})

@@ -27,8 +27,8 @@ func (e RowPaired) Evolve(r Row) Row { r.PairedWith = e.With; return r }
 // Evolve removes the other row.
 func (RowUnpaired) Evolve(r Row) Row { r.PairedWith = 0; return r }
 
-// Moved returns the net effect of the row without wastage. A paired row must have the opposite value.
-func (r Row) Moved() Effect {
+// moved returns the net effect of the row without wastage. A paired row must have the opposite value.
+func (r Row) moved() Effect {
 	in, out := r.Counts()
 	return in.Minus(out).Minus(Effect{Fine: r.Lost()})
 }
@@ -47,9 +47,9 @@ func (r Row) Metal() string { return cmp.Or(r.In.Metal, r.Out.Metal) }
 // Debit returns the change of the workshop's assets by the row.
 func (l *Ledger) Debit(r Row) Effect {
 	if l.Held {
-		return r.Moved()
+		return r.moved()
 	}
-	return Effect{}.Minus(r.Moved())
+	return Effect{}.Minus(r.moved())
 }
 
 // Movement is a transfer of money or fine metal between two accounts.
@@ -106,9 +106,9 @@ func CheckPair(a, b LedgerRow, metals [2]string) error {
 		wrong = fmt.Sprintf("the rows differ by %s rupees: their values must be opposite", abs(sum.Cash))
 	case sum.Fine != 0:
 		wrong = fmt.Sprintf("the rows differ by %s grams: their values must be opposite", abs(sum.Fine))
-	case a.Moved() == Effect{}:
+	case a.moved() == Effect{}:
 		wrong = "the rows have no value"
-	case a.Moved().Fine != 0 && metals[0] != metals[1]:
+	case a.moved().Fine != 0 && metals[0] != metals[1]:
 		wrong = fmt.Sprintf("one row is of %s, the other of %s", metals[0], metals[1])
 	default:
 		return nil
@@ -152,7 +152,7 @@ func Follow(before, after Row, other LedgerRow, today unit.Date) (event.Command[
 		return DeleteRow{Ledger: other.Ledger, Account: other.Account}, nil
 	case after.Void && !before.Void:
 		return VoidRow{Ledger: other.Ledger, Account: other.Account}, nil
-	case after.Moved() != before.Moved() || after.Metal() != before.Metal():
+	case after.moved() != before.moved() || after.Metal() != before.Metal():
 		return nil, conflictWith("paired_with", before.PairedWith, "The row is paired with row %d, which has the same value: unpair them first")
 	case after.Date != before.Date && before.Date == other.Date:
 		return EditRow{Ledger: other.Ledger, Account: other.Account, Today: today, RowInput: RowInput{Date: &after.Date}}, nil

@@ -191,7 +191,7 @@ type deciding[E Entry] struct {
 	stored   Side
 	given    bool // false: the stored entries are unchanged
 	list     []E
-	warnings []Warning
+	warnings []warning
 }
 
 // newDeciding returns a side with the requested entries. If none are requested and both sides are decided together, it
@@ -274,7 +274,7 @@ func (d *deciding[E]) decided() Side {
 }
 
 // warned returns the warnings of this side. before has the stored warnings.
-func (d *deciding[E]) warned(before Warnings) []Warning {
+func (d *deciding[E]) warned(before Warnings) []warning {
 	if !d.given {
 		return before.of(d.name)
 	}

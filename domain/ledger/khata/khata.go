@@ -44,8 +44,8 @@ type State struct {
 	First int64 // id of the first submitted row; 0: none
 }
 
-// Exists reports whether the khata was uploaded or submitted.
-func (s State) Exists() bool { return s.Blob != "" || s.First != 0 }
+// exists reports whether the khata was uploaded or submitted.
+func (s State) exists() bool { return s.Blob != "" || s.First != 0 }
 
 // Waiting is an upload without submitted rows.
 type Waiting struct {
@@ -122,7 +122,7 @@ type Upload struct {
 // Decide refuses an id that exists.
 func (c Upload) Decide(s State) ([]event.Event[State], error) {
 	switch {
-	case s.Exists():
+	case s.exists():
 		return nil, fault.New(fault.Conflict, "Khata upload exists already")
 	case c.Read != nil:
 		return []event.Event[State]{c.Uploaded, *c.Read}, nil

@@ -138,7 +138,7 @@ func inputOf(l *book.Ledger, date unit.Date, in, out []Entry) (book.RowInput, er
 // Lines converts lines to rows. Lines with the same account and date become one row. Even with an error, it returns the converted rows, so
 // that the caller can check them too.
 func Lines(lines []Line) ([]Asked, error) {
-	if err := CheckCount("entries", len(lines)); err != nil {
+	if err := checkCount("entries", len(lines)); err != nil {
 		return nil, err
 	}
 	var wrong []fault.Field
@@ -211,7 +211,7 @@ func (SubmitRow) SchemaName() string { return "LedgerSubmitRow" }
 
 // Submitting returns rows in the form of their ledgers. It refuses the fields that a ledger does not have, and then still returns the rows.
 func Submitting(sent []SubmitRow) (rows []Asked, err error) {
-	if err := CheckCount("rows", len(sent)); err != nil {
+	if err := checkCount("rows", len(sent)); err != nil {
 		return nil, err
 	}
 	var wrong []fault.Field

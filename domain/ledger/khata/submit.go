@@ -116,8 +116,8 @@ func (a Asked) row(today unit.Date) (row Row, wrong []fault.Field) {
 	return row, nil
 }
 
-// CheckCount refuses an empty list and a list that exceeds the maximum.
-func CheckCount(field string, count int) error {
+// checkCount refuses an empty list and a list that exceeds the maximum.
+func checkCount(field string, count int) error {
 	switch {
 	case count == 0:
 		return fault.Wrong(field, "at least one is needed")

@@ -134,8 +134,8 @@ func (w *Writer) Account(ledger string, id int64, opened, newest event.Position)
 	return w.line(w.about, "account", ledger, id, opened)
 }
 
-// Untold ends an account with undetermined lines.
-func (w *Writer) Untold() error {
+// untold ends an account with undetermined lines.
+func (w *Writer) untold() error {
 	w.incomplete, w.about.Word = true, "account"
 	return w.yield(w.about)
 }
@@ -355,7 +355,7 @@ func (b *Books) writeAccount(w *Writer, a *account, rows []uint32) error {
 		return err
 	}
 	if a.doubt != 0 || a.workspace.doubt != 0 {
-		return w.Untold()
+		return w.untold()
 	}
 	count := int64(0)
 	for _, i := range rows {

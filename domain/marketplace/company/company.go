@@ -16,7 +16,7 @@ var Kind = event.NewKind("company",
 	event.Of[Deleted]("CompanyDeleted", 1),
 	event.Of[EmailNamed]("CompanyEmailChanged", 1),
 	event.Of[EmailConfirmed]("CompanyEmailConfirmed", 1),
-).Sealing(Subjects)
+).Sealing(subjects)
 
 type (
 	slug   struct{}

@@ -9,9 +9,9 @@ import (
 	"bahi/domain/person"
 )
 
-// Subjects are the addresses for companies' enquiries, because these may be personal. A subject is company-<id of the company>-<number of
+// subjects are the addresses for companies' enquiries, because these may be personal. A subject is company-<id of the company>-<number of
 // the address>.
-const Subjects event.SubjectType = "company"
+const subjects event.SubjectType = "company"
 
 // EmailNamed records a company's address for enquiries, or that it has none.
 type EmailNamed struct {
@@ -24,11 +24,11 @@ type EmailNamed struct {
 func emailID(id string, nth int) string { return id + "-" + strconv.Itoa(nth) }
 
 // EmailSubject returns the subject of the company's address.
-func (s State) EmailSubject(id string) string { return Subjects.Of(emailID(id, s.Emails)) }
+func (s State) EmailSubject(id string) string { return subjects.Of(emailID(id, s.Emails)) }
 
 // Erases implements [event.ErasureTrigger]. The former address is erased. No table has it.
 func (e EmailNamed) Erases(id string) event.Erasure {
-	return event.Erasure{Subject: Subjects.Of(emailID(id, e.Nth-1)), Unlisted: true}
+	return event.Erasure{Subject: subjects.Of(emailID(id, e.Nth-1)), Unlisted: true}
 }
 
 // EmailConfirmed records that the address was confirmed with a mailed token.
@@ -75,7 +75,7 @@ func (a Own) named(s State) []event.Event[State] {
 		return nil // tidy has refused the address
 	}
 	nth := s.Emails + 1
-	return []event.Event[State]{EmailNamed{Email: Subjects.Personal(emailID(a.ID, nth), text), Key: a.EmailKey, Nth: nth}}
+	return []event.Event[State]{EmailNamed{Email: subjects.Personal(emailID(a.ID, nth), text), Key: a.EmailKey, Nth: nth}}
 }
 
 // forgotten returns the event for an address that must be erased.

@@ -116,8 +116,8 @@ func (Deleted) Erases(id string) event.Erasure {
 	return event.Erasure{Subject: Subjects.Of(id), Unlisted: true}
 }
 
-// Blue is the default color of a bot.
-const Blue = "blue"
+// blue is the default color of a bot.
+const blue = "blue"
 
 // The limits of texts in characters (SPEC, CONTRACT.md D19).
 const (
@@ -160,7 +160,7 @@ type Create struct {
 
 // Decide normalises the values.
 func (c Create) Decide(State) ([]event.Event[State], error) {
-	e := Created{Color: Blue, Active: c.Active.State != patch.Given || c.Active.Value, Channels: distinct(c.Channels.Value), Owner: c.Owner}
+	e := Created{Color: blue, Active: c.Active.State != patch.Given || c.Active.Value, Channels: distinct(c.Channels.Value), Owner: c.Owner}
 	if c.Color.State == patch.Given {
 		e.Color = c.Color.Value
 	}

@@ -239,8 +239,8 @@ func (c Renew) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Stars is the value by which a change keeps the stored secret.
-const Stars = "********"
+// stars is the value by which a change keeps the stored secret.
+const stars = "********"
 
 // secrets returns the change of secrets, or its faults. A change of the server requires all secrets in the request. Otherwise a user who
 // may edit the channel could send the stored secrets to another server.
@@ -254,11 +254,11 @@ func (in Input) secrets(id string, before State) (s Secrets, err error) {
 		in.Settings.RefreshToken, in.Settings.ClientSecret} {
 		into, stored := s.each()[i], before.each()[i].State == patch.Given
 		switch {
-		case given.Value == Stars && !stored:
+		case given.Value == stars && !stored:
 			wrong = append(wrong, fault.Wrong(names[i], "there is no value to keep"))
-		case (given.Value == Stars || !given.Present()) && stored && changed:
+		case (given.Value == stars || !given.Present()) && stored && changed:
 			wrong = append(wrong, fault.Wrong(names[i], "must be given again: baseUrl names another server"))
-		case given.Value == Stars, !given.Present(), !stored && given.Value == "":
+		case given.Value == stars, !given.Present(), !stored && given.Value == "":
 		case given.Value == "":
 			*into = patch.Clear[event.Secret]()
 		case !credential.MatchString(given.Value):

@@ -23,8 +23,8 @@ type Memory struct {
 	callers, addresses *simplelru.LRU[Key, *window]
 }
 
-// MaxKeys is the maximum number of callers, and of addresses, in a Memory. The least recently used ones are removed.
-const MaxKeys = 1 << 17
+// maxKeys is the maximum number of callers, and of addresses, in a Memory. The least recently used ones are removed.
+const maxKeys = 1 << 17
 
 // window has the times of a key's allowed requests, oldest first.
 type window struct {
@@ -32,9 +32,9 @@ type window struct {
 	empty time.Duration // time at which the last request leaves the window
 }
 
-// NewMemory returns a Memory with up to most keys of either kind; 0: [MaxKeys].
+// NewMemory returns a Memory with up to most keys of either kind; 0: [maxKeys].
 func NewMemory(now func() time.Time, most int) *Memory {
-	most = cmp.Or(most, MaxKeys)
+	most = cmp.Or(most, maxKeys)
 	m := &Memory{now: now, began: now()}
 	m.callers, _ = simplelru.NewLRU[Key, *window](most, nil) // fails only for sizes below 1
 	m.addresses, _ = simplelru.NewLRU[Key, *window](most, nil)

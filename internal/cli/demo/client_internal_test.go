@@ -25,7 +25,7 @@ func TestNamesOfTheLargestDemoAreShortAndDifferent(t *testing.T) {
 	t.Parallel()
 	for _, name := range []func(int) string{house, bankAccount} {
 		seen := map[string]bool{}
-		for n := range Sizes["large"] / 100 {
+		for n := range sizes["large"] / 100 {
 			require.LessOrEqual(t, len(name(n)), 60)
 			require.False(t, seen[name(n)], name(n))
 			seen[name(n)] = true

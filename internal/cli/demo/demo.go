@@ -27,8 +27,8 @@ type Command struct {
 	Until  string `placeholder:"DATE" help:"Last day of the year. Today by default."`
 }
 
-// Sizes has the approximate number of events of each size.
-var Sizes = map[string]int{"small": 5_000, "medium": 200_000, "large": 5_000_000}
+// sizes has the approximate number of events of each size.
+var sizes = map[string]int{"small": 5_000, "medium": 200_000, "large": 5_000_000}
 
 // Run fills the workspace and prints its address and credentials.
 func (c Command) Run(ctx context.Context) error {
@@ -40,7 +40,7 @@ func (c Command) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan := Plan{Events: cmp.Or(c.Events, Sizes[c.Size]), Seed: c.Seed, Until: unit.DateOf(time.Now().In(zone)), Email: c.Email,
+	plan := Plan{Events: cmp.Or(c.Events, sizes[c.Size]), Seed: c.Seed, Until: unit.DateOf(time.Now().In(zone)), Email: c.Email,
 		Password: rand.Text()}
 	if c.Until != "" {
 		if plan.Until, err = unit.ParseDate(c.Until); err != nil {

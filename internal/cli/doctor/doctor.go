@@ -46,7 +46,7 @@ func (c Command) Run(ctx context.Context, sys *app.System) error {
 		return err
 	}
 	fmt.Fprintf(c.Shell.Out, "scanned pages: %s\n", ocrtools.Look(ctx))
-	err = Examine(ctx, sys, c.Shell.Out, projections.BuildOptions{Partitions: c.Partitions}, chosen...)
+	err = examine(ctx, sys, c.Shell.Out, projections.BuildOptions{Partitions: c.Partitions}, chosen...)
 	if len(c.Names) > 0 || err != nil && !errors.Is(err, app.ErrDifferent) {
 		return err
 	}
@@ -149,9 +149,9 @@ func wrongRoots(log iter.Seq2[event.Stored, error], seals []event.Recorded[any])
 
 func sealOf(e event.Recorded[any]) period.Seal { return e.Data.(period.Closed).Seal } //nolint:forcetypeassert // only such are listed
 
-// Examine compares projections with the log, as many at once as there are processors, and prints its findings. It fails if a table differs
+// examine compares projections with the log, as many at once as there are processors, and prints its findings. It fails if a table differs
 // from the log.
-func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.BuildOptions, chosen ...*projections.Projection) error {
+func examine(ctx context.Context, s *app.System, out io.Writer, how projections.BuildOptions, chosen ...*projections.Projection) error {
 	bars := progress.NewBars(s.Settings.Shell.Err, "events")
 	reports := make([]string, len(chosen))
 	group, ctx := errgroup.WithContext(ctx)

@@ -126,7 +126,7 @@ func (c importEvents) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	into := &Importing{said: c.Shell.Err, archive: a, keys: keys, vault: v, subjects: map[string]bool{}, renamed: c.NewStoreID}
+	into := &importing{said: c.Shell.Err, archive: a, keys: keys, vault: v, subjects: map[string]bool{}, renamed: c.NewStoreID}
 	if into.signed, err = signedOf(a); err != nil {
 		return err
 	}
@@ -174,8 +174,8 @@ func KeysOf(a *archive.Archive) (*vault.Export, error) {
 	return &keys, nil
 }
 
-// Importing is a running import.
-type Importing struct {
+// importing is a running import.
+type importing struct {
 	said     io.Writer // for progress
 	archive  *archive.Archive
 	keys     *vault.Export // nil: none
@@ -190,7 +190,7 @@ type Importing struct {
 }
 
 // checkVault finds obstacles in the vault before the import begins.
-func (i *Importing) checkVault(ctx context.Context) error {
+func (i *importing) checkVault(ctx context.Context) error {
 	if i.keys == nil {
 		return nil
 	}
@@ -216,7 +216,7 @@ func sameNamed(a, b vault.ExportedNamed) bool {
 }
 
 // events returns the archive's events, and collects their subjects.
-func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
+func (i *importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		bar := progress.NewBar(i.said, "importing", "events")
 		defer bar.End()
@@ -240,7 +240,7 @@ func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 
 // within runs in the transaction of the events' import. The vault commits its own transaction. If the transaction of the events then fails,
 // the next import finds the keys.
-func (i *Importing) within(ctx context.Context, tx pgx.Tx) (err error) {
+func (i *importing) within(ctx context.Context, tx pgx.Tx) (err error) {
 	if err := forgetTables(ctx, tx); err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (i *Importing) within(ctx context.Context, tx pgx.Tx) (err error) {
 
 // erase marks the keys of all subjects in the events as destroyed. Readers stop at a subject without any key, because the vault could be
 // that of another log.
-func (i *Importing) erase(ctx context.Context) error {
+func (i *importing) erase(ctx context.Context) error {
 	now := time.Now()
 	list := make([]vault.Erasure, 0, len(i.subjects))
 	for subject := range i.subjects {
@@ -358,7 +358,7 @@ func brokenCheckpoints(err error) error {
 }
 
 // passOn stores the checkpoints and the key, if this installation replaces the one that signed the checkpoints.
-func (i *Importing) passOn(ctx context.Context, tx pgx.Tx) error {
+func (i *importing) passOn(ctx context.Context, tx pgx.Tx) error {
 	if !i.renamed {
 		has, err := i.vault.Export(ctx)
 		if err != nil {

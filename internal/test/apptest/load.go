@@ -146,8 +146,8 @@ func send(method, url, path, key string, body any) (bench.Answer, error) {
 	return bench.Send(context.Background(), url, bench.AnswerIn, bench.Request(method, path, OperatorKey, string(text), headers...))
 }
 
-// BackPressured reports whether a response refuses a write because the books lag, as on a busy machine.
-func BackPressured(a bench.Answer) bool {
+// backPressured reports whether a response refuses a write because the books lag, as on a busy machine.
+func backPressured(a bench.Answer) bool {
 	return a.Status == http.StatusServiceUnavailable && strings.Contains(string(a.Body), "More is written than the books can follow")
 }
 
@@ -159,7 +159,7 @@ func (c *loadClient) finish(ctx context.Context, w *write) (answered bool) {
 		switch {
 		case err != nil:
 			c.l.Lost.Add(1)
-		case BackPressured(a):
+		case backPressured(a):
 		case a.Status == http.StatusServiceUnavailable, strings.Contains(string(a.Body), "Failed to create enquiry"):
 			c.l.Away.Add(1)
 		case a.Status/100 == 2:

@@ -113,11 +113,11 @@ func Command(t testing.TB, data string, args ...string) *Cmd {
 // Program returns [Command] as a process.
 func Program(t testing.TB, data string, args ...string) *Cmd {
 	t.Helper()
-	return Command(t, data, args...).AsProcess(t)
+	return Command(t, data, args...).asProcess(t)
 }
 
-// AsProcess makes the command a process, for tests that kill it, or make it hang or hold locks.
-func (c *Cmd) AsProcess(t testing.TB) *Cmd {
+// asProcess makes the command a process, for tests that kill it, or make it hang or hold locks.
+func (c *Cmd) asProcess(t testing.TB) *Cmd {
 	t.Helper()
 	var err error
 	c.Program, err = Binary()

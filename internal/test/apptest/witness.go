@@ -127,7 +127,7 @@ func (one *witness) post(ctx context.Context) (answered bool) {
 			one.wrote = a.Position
 			return true
 		}
-		if err != nil || !BackPressured(a) {
+		if err != nil || !backPressured(a) {
 			one.failsf(err, "post a row: %d %s", a.Status, a.Body)
 		}
 		rest(ctx, 5*time.Millisecond)

@@ -144,7 +144,7 @@ func steps(acts []*Act, nodes []*Node) (all []step) {
 		}
 	}
 	for i, n := range nodes {
-		if len(all) > 0 && n.Late() {
+		if len(all) > 0 && n.late() {
 			all = append(all, step{nth: i, hears: true})
 		}
 	}
@@ -305,8 +305,8 @@ func NewNode(l *Log) *Node {
 	return n
 }
 
-// Late reports whether the node's subscriber has unread events.
-func (n *Node) Late() bool { return n.heard < n.head() }
+// late reports whether the node's subscriber has unread events.
+func (n *Node) late() bool { return n.heard < n.head() }
 
 // Hear passes all new events to the node's only subscriber, and waits until it has processed them.
 func (n *Node) Hear() {
