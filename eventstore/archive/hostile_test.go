@@ -144,7 +144,7 @@ func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
 		}
 	}
 	put("auditor/books", create(t, logOf(10)))
-	open := func() (*Archive, error) { return openAmong(all, slices.Collect(maps.Keys(all))) }
+	open := func() (*Archive, error) { return OpenAmong(all, slices.Collect(maps.Keys(all))) }
 	a, err := open()
 	require.NoError(t, err)
 	require.EqualValues(t, 10, a.Manifest.Events)

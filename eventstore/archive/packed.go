@@ -31,12 +31,12 @@ func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no archive in a zip or tar file: %w", err)
 	}
-	return openAmong(files, names)
+	return OpenAmong(files, names)
 }
 
-// openAmong is [openFS] for an archive's folder among files with these names. It refuses two archives, because the result would be
+// OpenAmong is [openFS] for an archive's folder among files with these names. It refuses two archives, because the result would be
 // ambiguous.
-func openAmong(files fs.FS, names []string) (*Archive, error) {
+func OpenAmong(files fs.FS, names []string) (*Archive, error) {
 	dir, err := manifestFolder(names)
 	if err != nil {
 		return nil, err

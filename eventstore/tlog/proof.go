@@ -12,8 +12,8 @@ import (
 	"bahi/domain/event"
 )
 
-// proofExtension is the extension of files of proofs.
-const proofExtension = ".tlog-proof"
+// ProofExtension is the extension of files of proofs.
+const ProofExtension = ".tlog-proof"
 
 const (
 	proofHeader = "c2sp.org/tlog-proof@v1\n"
@@ -71,8 +71,8 @@ func ParseProofs(text []byte) ([]Proof, error) {
 	return proofs, nil
 }
 
-// isProof reports whether a text begins like a file of proofs.
-func isProof(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(proofHeader)) }
+// IsProof reports whether a text begins like a file of proofs.
+func IsProof(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(proofHeader)) }
 
 // parseProof reads one proof. It reads the leaf's line itself, because the library's reader refuses lines over 64 kB. It compares the rest
 // with the library's writer, so only the canonical form is valid.

@@ -88,8 +88,8 @@ func WriteStatement(w io.Writer, s Statement) error {
 	return errors.Join(buffered.Flush(), z.Close()) // the flush returns the first error
 }
 
-// isStatement reports whether a file with this beginning may be a statement.
-func isStatement(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte{0x1f, 0x8b, 8}) }
+// IsStatement reports whether a file with this beginning may be a statement.
+func IsStatement(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte{0x1f, 0x8b, 8}) }
 
 // ReadStatement reads the file of a statement without verifying it.
 func ReadStatement(file []byte) (s Statement, err error) {

@@ -172,11 +172,11 @@ func TestVerifierWrittenFromTheDocumentAgrees(t *testing.T) {
 	key := write("key.txt", []byte(keyOf(t, 1).Public()+"\n"))
 	p, err := Prove(t.Context(), tilesOf(t, events), events[77], 77, sign(t, checkpointOf(events, 300), keyOf(t, 1)))
 	require.NoError(t, err)
-	out, err = ask("proof", write("good"+proofExtension, AppendProof(nil, p)), key)
+	out, err = ask("proof", write("good"+ProofExtension, AppendProof(nil, p)), key)
 	require.NoError(t, err, out)
 	require.Contains(t, out, "event 78, BankRowEdited bankrow-0@11, is in the log "+Origin(store))
 	p.Event.Meta = []byte("{}")
-	out, err = ask("proof", write("bad"+proofExtension, AppendProof(nil, p)), key)
+	out, err = ask("proof", write("bad"+ProofExtension, AppendProof(nil, p)), key)
 	require.Error(t, err)
 	require.Contains(t, out, "does not hold")
 }

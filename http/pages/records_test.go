@@ -59,7 +59,7 @@ func keptOnes(company string) []kept {
 		},
 		{
 			list: "/app/list/channels", choose: "?new=web", add: "create-channel", edit: "edit-channel", remove: "delete-channel",
-			fill: []string{"name", "Site", "settings.allowedOrigins", "https://example.com"}, name: "Site",
+			fill: []string{"name", "Bazaar", "settings.allowedOrigins", "https://example.com"}, name: "Bazaar",
 			wrong: "settings.allowedOrigins", faulty: "nonsense", says: "expected",
 			changed: "name", theirs: "Our site", mine: "My site",
 		},
