@@ -121,7 +121,8 @@ func TestATextIsReadInTheCharacterSetThatItDeclares(t *testing.T) {
 		require.ErrorIs(t, err, botsource.ErrNotText, declares)
 	}
 	for name, text := range map[string]string{
-		"gb2312": "营业时间是九点到五点", "gbk": "營業時間", "big5": "營業時間是九點", "shift_jis": "営業時間は九時", "euc-kr": "영업 시간", "euc-jp": "営業時間",
+		"gb2312": "营业时间是九点到五点", "gbk": "營業時間", "big5": "營業時間是九點",
+		"shift_jis": "営業時間は九時", "euc-kr": "영업 시간", "euc-jp": "営業時間",
 		"windows-1251": "Часы работы", "windows-1256": "ساعات العمل",
 	} {
 		encoding, err := htmlindex.Get(name)

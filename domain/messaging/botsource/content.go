@@ -135,7 +135,8 @@ func western(data []byte) bool {
 	return 2*joined <= all
 }
 
-// western1252 are the quotes, dashes and spaces of windows-1252, which are next to letters: … ‘ ’ “ ” – —, a fixed space, « and ».
+// western1252 are the quotes, dashes and spaces of windows-1252, which are next to letters:
+// … ‘ ’ “ ” – —, a fixed space, « and ».
 var western1252 = []byte{0x85, 0x91, 0x92, 0x93, 0x94, 0x96, 0x97, 0xa0, 0xab, 0xbb}
 
 // neverText reports whether a character occurs in no text.

@@ -32,7 +32,7 @@ type window struct {
 	empty time.Duration // time at which the last request leaves the window
 }
 
-// NewMemory returns a Memory with up to most keys of either kind; 0: [maxKeys].
+// NewMemory returns a Memory for at most so many callers, and as many addresses. If most is 0, the maximum is 131,072.
 func NewMemory(now func() time.Time, most int) *Memory {
 	most = cmp.Or(most, maxKeys)
 	m := &Memory{now: now, began: now()}
