@@ -112,6 +112,7 @@ func lost(t *testing.T, data string) {
 	}
 }
 
+// The life of a data folder: it is empty, served and beside commands, backed up, lost and restored.
 func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	t.Parallel()
 	data, list := pgtest.Dir(t), filepath.Join(t.TempDir(), "erasures.json")
@@ -122,21 +123,38 @@ func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY=", "BAHI_DELETION_GRACE=1ms", "BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
 		return apptest.Execute(t, cmd)
 	}
-	serving := func() *apptest.Process {
+	serving := func(cmd *apptest.Cmd) *apptest.Process {
 		t.Helper()
-		cmd := apptest.Command(t, data, "serve")
 		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY=", "BAHI_DELETION_GRACE=1ms", "BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
 		p := apptest.Serve(t, cmd)
 		p.Ready()
 		return p
 	}
 	dir := filepath.Join(t.TempDir(), "backup")
-	_, wrong, status := keyed("backup", dir)
-	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "bahi: there is nothing to back up: no Bahi has run in the data folder")
+	// A command that only reads creates no log in a wrongly named folder.
+	for _, args := range []string{"doctor", "events tail", "projections list", "audit verify --store", "user list", "backup " + dir,
+		"vault erasures export " + list} {
+		_, wrong, status := keyed(strings.Fields(args)...)
+		require.NotZero(t, status, args)
+		require.Contains(t, wrong, "no Bahi has run in the data folder "+data, args)
+	}
+	left, err := os.ReadDir(data)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	// A command that writes works without a log, and leaves no process running.
+	_, wrong, status := keyed("apikey", "create", "--name", "till")
+	require.Zero(t, status, wrong)
+	require.Zero(t, apptest.Postmaster(data))
 
-	p := serving()
+	p := serving(apptest.Program(t, data, "serve"))
 	l := apptest.Live(t, p, data)
+	// Beside the server, commands use its cluster and leave it running.
+	pid := apptest.Postmaster(data)
+	for _, args := range []string{"events tail", "projections list", "apikey list"} {
+		_, wrong, status = keyed(strings.Fields(args)...)
+		require.Zero(t, status, wrong)
+	}
+	require.Equal(t, pid, apptest.Postmaster(data))
 	apptest.Upload(t, l.Asha.Client, "image/png", apptest.Painted(t, color.White, 8, 8)).Status(200)
 	out, wrong, status := keyed("backup", dir)
 	require.Equal(t, 0, status, wrong)
@@ -152,7 +170,8 @@ func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	text := worktest.File(t, list)
 	require.Contains(t, string(text), user.Kind.Category()+"-"+l.Id)
 	require.Empty(t, l.Known.In("the list", text), "the list names nobody")
-	p.Stop()
+	require.Less(t, p.Stop(), apptest.Promptly)
+	require.Zero(t, apptest.Postmaster(data), "the cluster ends with the server")
 	lost(t, data)
 
 	out, wrong, status = keyed("restore", dir, "--erasures", list)
@@ -163,7 +182,7 @@ func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	require.Empty(t, l.Known.InFiles(data))
 	apptest.Cluster(t, data, func(url string) { require.Empty(t, l.Known.InDatabase(url)) })
 
-	p = serving()
+	p = serving(apptest.Command(t, data, "serve"))
 	l.Server = apptest.Visited(p, data)
 	l.Asha.Client = l.Bearer(l.SignIn("asha@example.org", apptest.GoodPassword).Access)
 	link, err := url.Parse(*l.Asha.Me().Picture)

@@ -3,8 +3,6 @@ package cli_test
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
-	"bahi/internal/test/pgtest"
 )
 
 func TestTheProgramExplainsItself(t *testing.T) {
@@ -87,45 +84,4 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute,
 		5*time.Millisecond,
 		"the server refuses the revoked key")
-}
-
-func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
-	t.Parallel()
-	data := pgtest.Dir(t)
-	apptest.EndCluster(t, data)
-	// A command that only reads creates no log in a wrongly named folder.
-	for _, args := range []string{"doctor", "events tail", "projections list", "audit verify --store", "user list",
-		"vault erasures export " + filepath.Join(t.TempDir(), "list")} {
-		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
-		require.NotZero(t, status, args)
-		require.Contains(t, wrong, "bahi: no Bahi has run in the data folder "+data, args)
-	}
-	left, err := os.ReadDir(data)
-	require.NoError(t, err)
-	require.Empty(t, left)
-	// A command that writes works without a log, and leaves no process running.
-	_, wrong, status := apptest.Execute(t, apptest.Command(t, data, "apikey", "create", "--name", "till"))
-	require.Equal(t, 0, status, wrong)
-	require.Zero(t, apptest.Postmaster(data))
-
-	p := apptest.Serve(t, apptest.Program(t, data, "serve"))
-	p.Ready()
-	p.Client().GET("/livez").Status(200)
-	// Beside the server, commands use its cluster and leave it running.
-	account := apptest.Open(p.Client(), "HDFC")
-	pid := apptest.Postmaster(data)
-	for _, args := range [][]string{{"events", "tail"}, {"projections", "list"}, {"apikey", "list"}} {
-		_, wrong, status = apptest.Execute(t, apptest.Command(t, data, args...))
-		require.Equal(t, 0, status, wrong)
-	}
-	require.Equal(t, pid, apptest.Postmaster(data))
-	apptest.Post(p.Client(), account, apptest.Deposit("2025-03-01", "1"))
-
-	require.Less(t, p.Stop(), apptest.Promptly)
-	require.Zero(t, apptest.Postmaster(data), "the cluster ends with the server")
-
-	again := apptest.Serve(t, apptest.Command(t, data, "serve"))
-	again.Ready()
-	require.Equal(t, "03-01 1", apptest.Balances(again.Client(), apptest.Ledger(account)))
-	require.Less(t, again.Stop(), apptest.Promptly)
 }

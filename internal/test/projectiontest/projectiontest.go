@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -56,17 +57,24 @@ func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	seal := func(values []*event.Sealed) error { return v.Seal(t.Context(), values) }
-	for _, e := range events {
-		encoded, err := e.encode(seal)
-		require.NoError(t, err)
-		_, err = store.Append(t.Context(), eventstore.To(e.stream, eventstore.Any, encoded))
+	few := 1 + len(events)/1000*4 // in a case of thousands of events, a transaction for each one takes a minute
+	written := map[string]eventstore.Expected{}
+	for together := range slices.Chunk(events, few) {
+		var writes []eventstore.Write
+		for _, e := range together {
+			encoded, err := e.encode(seal)
+			require.NoError(t, err)
+			writes = append(writes, eventstore.Write{Stream: e.stream, Expected: written[e.stream] - 1, Events: []event.Proposed{encoded}})
+			written[e.stream]++
+		}
+		_, err = store.Append(t.Context(), eventstore.Transaction{Writes: writes})
 		require.NoError(t, err)
 	}
 	tables := &Tables{t: t, pool: pool, vault: v, build: projections.Build{
 		Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: p, Reveal: v.OpenPersonal, Log: log,
 	}}
 	for what, way := range map[string]struct{ size, parts, stops int }{
-		"event by event": {1, 1, 0}, "two by two": {2, 3, 2}, "in one batch": {math.MaxInt, 2, 0},
+		"event by event": {few, 1, 0}, "two by two": {2 * few, 3, 2}, "in one batch": {math.MaxInt, 2, 0},
 	} {
 		build := tables.build
 		build.How.Partitions = way.parts
