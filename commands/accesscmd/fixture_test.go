@@ -18,7 +18,6 @@ import (
 	"bahi/commands/accesscmd"
 	"bahi/commands/accesscmd/credentials"
 	"bahi/domain/access/user"
-	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/patch"
 	"bahi/eventstore"
@@ -248,16 +247,4 @@ func (n *node) moved(t *testing.T, id uuid.UUID, email string) {
 	t.Helper()
 	_, err := n.Change(t.Context(), commands.Request{}, id, accesscmd.Profile{Email: patch.Set(email)})
 	require.NoError(t, err)
-}
-
-// erase erases a user in the log, as the reactor does.
-func (n *node) erase(t *testing.T, id uuid.UUID, now time.Time) {
-	t.Helper()
-	s := n.state(t, id)
-	req := commands.Request{Actor: actor.Actor{Type: "system"}, Workspace: s.Workspace}
-	for _, c := range []event.Command[user.State]{user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now}, user.Erase{}} {
-		_, err := commands.Handle(t.Context(), n.Commands, req, user.Kind, id.String(), c)
-		require.NoError(t, err)
-	}
-	require.NoError(t, n.Credentials.Erase(t.Context(), id))
 }

@@ -2,7 +2,6 @@ package accesscmd_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -126,21 +125,6 @@ func TestProviderSignInRecoversFromACrash(t *testing.T) {
 		require.Len(t, b.state(t, first.Tokens.User).Identities, 1)
 	}
 	require.Equal(t, existing, b.holder(t, "known@example.org"))
-}
-
-func TestErasedUserReturnsFromAProviderAsANewUser(t *testing.T) {
-	t.Parallel()
-	tn := newFixture(t, 1)
-	n := tn.nodes[0]
-	first, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
-	require.NoError(t, err)
-	n.erase(t, first.Tokens.User, tn.Now())
-	_, err = n.ring.Authenticate(t.Context(), first.Tokens.Access)
-	require.Error(t, err)
-	tn.Pass(time.Minute)
-	again, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
-	require.NoError(t, err)
-	require.NotEqual(t, first.Tokens.User, again.Tokens.User)
 }
 
 // An attacker registers another person's address, and waits for them to sign in through a provider.

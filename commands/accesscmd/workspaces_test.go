@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -145,26 +144,4 @@ func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 			})
 		}
 	}
-}
-
-// An address outlives its user: the next user with it can be invited.
-func TestErasedUsersAddressCanBeInvited(t *testing.T) {
-	t.Parallel()
-	tn := newFixture(t, 1)
-	n := tn.nodes[0]
-	o := n.newWorkspace(t, "asha@example.org")
-	o.invite(t, "ravi@example.org", clerk)
-	first := n.settle(t, "ravi@example.org")
-	o.invite(t, "ravi@example.org", clerk)
-	n.erase(t, first, tn.Now())
-	l, err := commands.Load(t.Context(), n.Commands.Fresh(), workspace.Kind, o.id.String())
-	require.NoError(t, err)
-	require.Len(t, l.State.Invitations, 1, "the second one ended the first")
-	for id := range l.State.Invitations {
-		require.NoError(t, tn.vault.Erase(t.Context(), workspace.InvitationSubject(id)))
-	}
-	tn.Pass(time.Minute)
-	second := n.settle(t, "ravi@example.org")
-	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), second)
-	require.NoError(t, err)
 }

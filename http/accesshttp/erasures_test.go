@@ -131,20 +131,6 @@ func TestEachNodeRemovesFilesOfUsersErasedElsewhere(t *testing.T) {
 	require.Len(t, one.Mails("asha@example.com", apptest.VerifySubject), 1)
 }
 
-func TestRepeatedErasureStillFindsTheMails(t *testing.T) {
-	t.Parallel()
-	o := apptest.StartErasing(t)
-	asha := o.Person("asha@example.com")
-	o.Erased(asha)
-	o.WaitJobs("erase_user") // they remove mails too
-	o.WaitFirstJob("erase_subject")
-	id := uuid.MustParse(asha.User.ID)
-	require.NoError(t, o.Sys.Mailer.Send(t.Context(), leftMail(id)))
-	require.Len(t, o.Mails("asha@example.com", "Late"), 1)
-	require.NoError(t, o.Sys.Eraser().Erase(t.Context(), id))
-	require.Empty(t, o.Mails("asha@example.com", "Late"))
-}
-
 // leftMail returns a mail to a user that an erasure must find by its name.
 func leftMail(id uuid.UUID) mail.Message {
 	return mail.Message{ID: "verification-" + hex.EncodeToString(id[:]) + "-0", To: netmail.Address{Address: "asha@example.com"},

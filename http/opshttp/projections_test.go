@@ -122,9 +122,12 @@ func TestRebuildIsShown(t *testing.T) {
 	limit := 500
 	want := opsview.Build{Generation: 2, Phase: "requested", Throttle: &limit, Differences: []opsview.Difference{}}
 	require.Equal(t, want, *r.books().Build)
+	r.set("books", 2, `status = 'filling', throttle = null`)
+	require.InDelta(t, 100, r.books().Build.Percent, 0, "of an empty log")
+	require.Nil(t, r.books().Build.ETASeconds, "unknown without a rate")
 
 	eta := 3.0 + 4 // the fill, and as long as a whole fill for the phases after it
-	r.set("books", 2, `status = 'filling', throttle = null, total = 8, position = 2, rate = 2`)
+	r.set("books", 2, `total = 8, position = 2, rate = 2`)
 	want = opsview.Build{Generation: 2, Phase: "filling", Done: 2, Total: 8, Percent: 25, Rate: 2, ETASeconds: &eta,
 		Differences: []opsview.Difference{}}
 	require.Equal(t, want, *r.books().Build)
@@ -160,14 +163,6 @@ func TestRebuildIsShown(t *testing.T) {
 	require.Equal(t, 1, now.Kept.Generation)
 	require.Equal(t, event.Position(10), now.Kept.Position)
 	require.WithinDuration(t, time.Now().Add(time.Hour), now.Kept.Until, time.Minute)
-}
-
-func TestEmptyLogIsFilledAtOnce(t *testing.T) {
-	t.Parallel()
-	r := startRegistry(t)
-	r.generation("books", 1, 2, `status = 'filling'`)
-	require.InDelta(t, 100, r.books().Build.Percent, 0)
-	require.Nil(t, r.books().Build.ETASeconds, "unknown without a rate")
 }
 
 func TestParkedFollowersAreListed(t *testing.T) {

@@ -67,7 +67,10 @@ func (r *fixture) isGone(p erasable, before user.State, host uuid.UUID) {
 	_, err := r.accounts.Text(ctx, before.Email)
 	require.ErrorIs(r.t, err, event.ErrErased)
 	require.NotContains(r.t, r.members(r.state(host).Workspace), p.id)
-	require.Empty(r.t, r.members(before.Workspace))
+	l, err := commands.Load(ctx, r.accounts.Commands.Fresh(), workspace.Kind, before.Workspace.String())
+	require.NoError(r.t, err)
+	require.True(r.t, l.State.Made, "the workspace of the last member stays")
+	require.Empty(r.t, l.State.Members)
 	for _, mark := range p.marks {
 		require.NotContains(r.t, r.dump(), mark)
 		for _, m := range r.box.kept {
@@ -144,6 +147,12 @@ func TestErasedUserMayRegisterAgain(t *testing.T) {
 	require.NoError(t, r.mails.invitation(t.Context(),
 		job(sendInvitation{Workspace: r.state(host).Workspace, Invitation: r.invite(host, "ashanew@example.org")})))
 	require.Equal(t, "ashanew@example.org", r.box.kept[len(r.box.kept)-1].to)
+	invited := token(t, r.box.kept, "/invitations/accept")
+	require.NoError(t, r.mails.verification(t.Context(), job(sendVerification{User: again})))
+	_, err = r.accounts.VerifyEmail(t.Context(), commands.Request{}, token(t, r.box.kept, "/auth/verify-email"))
+	require.NoError(t, err)
+	_, _, err = r.accounts.Accept(t.Context(), commands.Request{}, invited, again)
+	require.NoError(t, err)
 }
 
 func TestOnlyDueUsersAreErased(t *testing.T) {
@@ -202,20 +211,6 @@ func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
 	require.Len(t, r.box.take(), 1)
 	_, err := r.accounts.SignIn(t.Context(), commands.Request{}, "shared@example.org", secret)
 	require.NoError(t, err)
-}
-
-func TestWorkspaceOfTheLastMemberStays(t *testing.T) {
-	t.Parallel()
-	r := newFixture(t)
-	id := r.settle("asha@example.org")
-	home := r.state(id).Workspace
-	r.leave(id)
-	r.Pass(24 * time.Hour)
-	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
-	l, err := commands.Load(t.Context(), r.accounts.Commands.Fresh(), workspace.Kind, home.String())
-	require.NoError(t, err)
-	require.True(t, l.State.Made)
-	require.Empty(t, l.State.Members)
 }
 
 func TestSweepContinuesAfterAFailedErasure(t *testing.T) {

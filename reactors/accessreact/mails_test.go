@@ -41,6 +41,7 @@ func TestVerificationMail(t *testing.T) {
 	require.Equal(t, sent[0].id, sent[1].id, "a retry must have the same id")
 	require.Equal(t, "asha@example.org", sent[1].to)
 	require.Equal(t, "Confirm your email address for Bahi", sent[1].subject)
+	require.NotContains(t, words(sent[1].text), "Ashapriya", "a stranger may have registered the address")
 	link := token(t, sent, "/auth/verify-email")
 	escaped, err := url.QueryUnescape(link)
 	require.NoError(t, err)
@@ -109,6 +110,11 @@ func TestAdministratorsMailNamesNobody(t *testing.T) {
 	require.Contains(t, sent[0].text, id.String())
 	require.Contains(t, sent[0].text, "2 April 2026, 14:30 IST")
 	require.Contains(t, sent[0].text, "bahi user keep "+id.String())
+	require.NoError(t, r.mails.deletionReceipt(t.Context(), job(sendDeletionReceipt{User: id})))
+	receipt := r.box.take()[0]
+	require.Equal(t, []string{"asha@example.org", "Your account at Bahi is to be deleted"}, []string{receipt.to, receipt.subject})
+	require.Contains(t, receipt.text, "2 April 2026, 14:30 IST")
+	require.Contains(t, receipt.text, "write to the administrator")
 	for _, personal := range []string{"asha", "rao", "example.org"} {
 		require.NotContains(t, strings.ToLower(sent[0].id+sent[0].subject+sent[0].text), personal)
 	}
@@ -195,4 +201,14 @@ func TestUnverifiedAddressGetsNoReset(t *testing.T) {
 	require.NoError(t, r.mails.reset(t.Context(), job(sendReset{EmailKey: r.key("rao@example.org")})))
 	require.NoError(t, r.mails.reset(t.Context(), job(sendReset{EmailKey: r.key("asha@example.org")})))
 	require.Empty(t, r.box.take())
+	require.NoError(t, r.mails.verification(t.Context(), job(sendVerification{User: id})))
+	_, err := r.accounts.VerifyEmail(t.Context(), commands.Request{}, token(t, r.box.take(), "/auth/verify-email"))
+	require.NoError(t, err)
+	require.NoError(t, r.mails.reset(t.Context(), job(sendReset{EmailKey: r.key("rao@example.org")})))
+	require.Contains(t, r.box.take()[0].text, "Hello Ashapriya,")
+
+	// A registered address that is not verified gets a link, without the words of the person who typed them.
+	r.register("ravi@example.org")
+	require.NoError(t, r.mails.reset(t.Context(), job(sendReset{EmailKey: r.key("ravi@example.org")})))
+	require.NotContains(t, words(r.box.take()[0].text), "Ashapriya")
 }
