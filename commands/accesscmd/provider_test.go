@@ -1,8 +1,11 @@
 package accesscmd_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
@@ -142,4 +145,147 @@ func TestPreRegisteredAddressGoesToItsOwner(t *testing.T) {
 	require.True(t, n.state(t, id).Verified)
 	_, err = n.ResetPassword(t.Context(), commands.Request{}, mailed, "eight copper nails")
 	require.NoError(t, err, "mails to the address reach its owner")
+}
+
+var errNoUndo = credentials.Undo.Refusal()
+
+// undoing returns the token that the mail about the user's last change would contain.
+func (n *node) undoing(t *testing.T, id uuid.UUID) string {
+	t.Helper()
+	left := n.state(t, id).Left
+	require.NotEmpty(t, left)
+	token, err := n.IssueUndo(t.Context(), id, left[len(left)-1], jobs.Add(1))
+	require.NoError(t, err)
+	return token
+}
+
+// taken returns an account that an attacker took over: they know its password, changed its address, and signed in both ways.
+func (n *node) taken(t *testing.T, from, to string) (id uuid.UUID, undo string, in []string) {
+	t.Helper()
+	id = n.settle(t, from)
+	n.moved(t, id, to)
+	undo = n.undoing(t, id)
+	_, err := n.VerifyEmail(t.Context(), commands.Request{}, n.mail(t, credentials.Verify, id))
+	require.NoError(t, err)
+	byPassword, err := n.SignIn(t.Context(), commands.Request{}, to, secret)
+	require.NoError(t, err)
+	byProvider, err := n.SignInByProvider(t.Context(), commands.Request{}, identity(to))
+	require.NoError(t, err)
+	require.Equal(t, id, byProvider.Tokens.User)
+	return id, undo, []string{byPassword.Tokens.Access, byProvider.Tokens.Access}
+}
+
+func TestUndoLocksTheAttackerOut(t *testing.T) {
+	t.Parallel()
+	tn := newFixture(t, 1)
+	n := tn.nodes[0]
+	id, undo, in := n.taken(t, "asha@example.org", "eve@example.net")
+	reset := n.mail(t, credentials.Reset, id)
+	n.moved(t, id, "mallory@example.net")
+	theirs := n.undoing(t, id) // token of the change from eve@, which Bahi mailed to eve@
+	at, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
+	require.NoError(t, err)
+	require.NotZero(t, at)
+
+	require.Equal(t, id, n.holder(t, "asha@example.org"))
+	require.True(t, n.state(t, id).Verified)
+	require.Equal(t, "asha@example.org", text(t, n, n.state(t, id), "email"))
+	for _, access := range in {
+		_, err = n.ring.Authenticate(t.Context(), access)
+		require.Equal(t, credentials.ErrNotAuthenticated, err)
+	}
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	require.Equal(t, credentials.ErrSignIn, err, "the known password is gone")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, reset, "eight copper nails")
+	require.Equal(t, credentials.Reset.Refusal(), err, "the attacker got that mail")
+	_, err = n.UndoEmail(t.Context(), commands.Request{}, theirs)
+	require.Equal(t, errNoUndo, err)
+	other, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("eve@example.net"))
+	require.NoError(t, err)
+	require.NotEqual(t, id, other.Tokens.User, "the linked identity is no longer the account's")
+	n.register(t, "mallory@example.net")
+
+	_, err = n.UndoEmail(t.Context(), commands.Request{}, undo)
+	require.Equal(t, errNoUndo, err, "once")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Reset, id), "eight copper nails")
+	require.NoError(t, err)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
+	require.NoError(t, err)
+}
+
+func TestUndoIsValidForSevenDays(t *testing.T) {
+	t.Parallel()
+	tn := newFixture(t, 1)
+	n := tn.nodes[0]
+	id := n.settle(t, "asha@example.org")
+	n.moved(t, id, "rao@example.org")
+	undo := n.undoing(t, id)
+	for _, wrong := range []string{
+		"", ".", "..", undo + "x", strings.Replace(undo, id.String(), uuid.NewString(), 1), strings.Replace(undo, ".0.", ".1.", 1),
+		strings.Replace(undo, ".0.", ".99999999999999999999.", 1), n.mail(t, credentials.Verify, id),
+	} {
+		_, err := n.UndoEmail(t.Context(), commands.Request{}, wrong)
+		require.Equal(t, errNoUndo, err, wrong)
+	}
+	tn.Pass(7 * 24 * time.Hour)
+	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
+	require.Equal(t, errNoUndo, err)
+	require.Equal(t, id, n.holder(t, "rao@example.org"))
+}
+
+// An attacker may register the address, or change another account's address to it, to keep it from its owner. The attacker cannot verify
+// the address.
+func TestOnlyAVerifiedAddressBlocksAnUndo(t *testing.T) {
+	t.Parallel()
+	tn := newFixture(t, 1)
+	n := tn.nodes[0]
+	for i, squat := range []func(email string) uuid.UUID{
+		func(email string) uuid.UUID { return n.register(t, email) },
+		func(email string) uuid.UUID {
+			id := n.settle(t, "other-"+email)
+			n.moved(t, id, email)
+			return id
+		},
+	} {
+		email := strings.Repeat("a", i+1) + "@example.org"
+		id, undo, _ := n.taken(t, email, "eve-"+email)
+		squatter := squat(email)
+		_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
+		require.NoError(t, err)
+		require.Equal(t, id, n.holder(t, email))
+		require.Empty(t, n.state(t, squatter).EmailKey)
+	}
+	_, undo, _ := n.taken(t, "asha@example.org", "eve@example.net")
+	n.settle(t, "asha@example.org")
+	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
+	require.Equal(t, accesscmd.ErrAnothers, err)
+}
+
+func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {
+	t.Parallel()
+	tn := newFixture(t, 2)
+	a, b := tn.nodes[0], tn.nodes[1]
+	for die := 1; ; die++ {
+		email := strings.Repeat("a", die) + "@example.org"
+		id, undo, in := b.taken(t, email, "eve-"+email)
+		err := a.dying(die, func() error {
+			_, err := a.UndoEmail(t.Context(), commands.Request{}, undo)
+			return err
+		})
+		if err == nil {
+			require.Equal(t, 4, die, "one append writes to the user and to two addresses")
+			break
+		}
+		require.ErrorIs(t, err, errCrash)
+		tn.Pass(credentials.Fresh) // maximum time for which another node may trust a session
+		for _, access := range in {
+			_, err = b.ring.Authenticate(t.Context(), access)
+			require.Equal(t, credentials.ErrNotAuthenticated, err)
+		}
+		_, err = b.SignIn(t.Context(), commands.Request{}, email, secret)
+		require.Equal(t, credentials.ErrSignIn, err)
+		_, err = b.UndoEmail(t.Context(), commands.Request{}, undo)
+		require.NoError(t, err)
+		require.Equal(t, id, b.holder(t, email))
+	}
 }

@@ -240,3 +240,5 @@ func TestTheOutboxHasTheMessagesOfSandboxChannels(t *testing.T) {
 			`"to":"+919812345377","subject":"","text":"Your order is ready"`)
 	}, time.Minute, 10*time.Millisecond)
 }
+
+func TestMain(m *testing.M) { apptest.Main(m) }

@@ -180,3 +180,114 @@ func TestADeletedContactIsForgotten(t *testing.T) {
 	forgotten.Know("Zéphyrine", "quillfeather", "marmaladefish", "quincebasket") // another contact has the phone
 	require.Empty(t, forgotten.InDatabase(o.Database))
 }
+
+const contactLists = "/api/contact-lists"
+
+func TestContactsAreInLists(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	asha, usha := made(t, c, `{"name":"Asha"}`), made(t, c, `{"name":"Usha"}`)
+	var retail, empty messagingview.ContactList
+	body := fmt.Sprintf(`{"name":"Retailers","contactIds":[%d,%d,%d]}`, usha.ID, asha.ID, usha.ID)
+	keyed := c.With("Idempotency-Key", "retailers")
+	keyed.POST(contactLists, body).Status(201).JSON(&retail)
+	require.EqualValues(t, 2, retail.ContactCount)
+	c.POST(contactLists, `{"name":"New"}`).Status(201).JSON(&empty)
+	ravi := made(t, c, fmt.Sprintf(`{"name":"Ravi","listIds":[%d,%d,%d]}`, empty.ID, retail.ID, empty.ID))
+	require.Equal(t, []int64{retail.ID, empty.ID}, ravi.ListIDs)
+
+	// The response to a write of a contact equals the later read, and lists count their contacts.
+	read := apitest.Read[messagingview.Contact](c.GET(at(ravi.ID)).Status(200))
+	require.Equal(t, ravi, read)
+	moved := apitest.Read[messagingview.Contact](c.PATCH(at(asha.ID), fmt.Sprintf(`{"listIds":[%d]}`, empty.ID)).Status(200))
+	require.Equal(t, []int64{empty.ID}, moved.ListIDs)
+	c.PATCH(at(usha.ID), `{"listIds":[]}`).Status(200)
+	again := keyed.POST(contactLists, body).Status(201)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	counts := func() (all []int64) {
+		var found []messagingview.ContactList
+		a := c.GET(contactLists).Status(200).JSON(&found)
+		require.Equal(t, "2", a.Header("X-Total-Count"))
+		for _, l := range found {
+			all = append(all, l.ContactCount)
+		}
+		return all
+	}
+	require.Equal(t, []int64{2, 1}, counts(), "a repetition puts nobody back")
+	found := apitest.Read[[]messagingview.Contact](c.GET(fmt.Sprintf("%s?listId=%d&search=a", contacts, empty.ID)).Status(200))
+	require.Equal(t, []int64{ravi.ID, asha.ID}, []int64{found[0].ID, found[1].ID})
+	c.DELETE(at(ravi.ID)).Status(204)
+	require.Equal(t, []int64{1, 0}, counts())
+
+	c.POST(contactLists, fmt.Sprintf(`{"name":" ","contactIds":[%d,%d]}`, asha.ID, ravi.ID)).
+		Problem(422, "Validation error", "name", "1 to 100 characters", "contactIds[1]", "Contact not found")
+	stranger.POST(contactLists, fmt.Sprintf(`{"name":"Theirs","contactIds":[%d]}`, asha.ID)).Problem(422, "Validation error",
+		"contactIds[0]", "Contact not found")
+	stranger.POST(contacts, fmt.Sprintf(`{"name":"Mine","listIds":[%d]}`, retail.ID)).Problem(422, "Validation error", "listIds[0]",
+		"Contact list not found")
+	require.Equal(t, []int64{1, 0}, counts())
+}
+
+// One contact has only an id at the network, another only a phone. A message with both merges them into the older contact.
+func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	says := func(w messagingcmd.Sender, text string) {
+		t.Helper()
+		o.Receives(messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: text})
+	}
+	says(messagingcmd.Sender{UserID: "IN.7", Username: "asha"}, "Hello")
+	byID := appears(t, c, "@asha")
+	byPhone := made(t, c, `{"name":"Asha Mehta","phone":"919812345678","email":"asha@example.org"}`)
+	c.PATCH(at(byID.ID), `{"optIn":true}`).Status(200)
+	c.POST("/api/contact-lists", fmt.Sprintf(`{"name":"Retailers","contactIds":[%d]}`, byPhone.ID)).Status(201)
+	says(messagingcmd.Sender{From: "919812345678", Name: "Asha"}, "It is me")
+
+	says(messagingcmd.Sender{From: "919812345678", UserID: "IN.7", Name: "Asha"}, "Both")
+	asha := appears(t, c, "919812345678")
+	require.Equal(t, []any{byID.ID, "Asha Mehta", "asha@example.org", false, int64(3)},
+		[]any{asha.ID, *asha.Name, *asha.Email, asha.OptIn, asha.Unread}, "the older one stays, a given name wins, consent was not of both")
+	require.Len(t, asha.ListIDs, 1)
+	require.Contains(t, c.GET("/api/contact-lists").Status(200).Text, `"contactCount":1`)
+	talk := conversation(t, c, asha.ID, "")
+	require.Len(t, talk, 3)
+	for _, ask := range []string{at(byPhone.ID), at(byPhone.ID) + "/messages"} {
+		require.Contains(t, c.GET(ask).Problem(404, "Contact not found").Text,
+			fmt.Sprintf(`"errors":[{"field":"id","message":"The contact was merged into another one","id":%d}]`, asha.ID))
+	}
+	elsewhere := fmt.Sprintf(`"id":%d}]`, asha.ID)
+	require.Contains(t, c.PATCH(at(byPhone.ID), `{"status":"pending"}`).Status(404).Text, elsewhere)
+	require.Contains(t, c.DELETE(at(byPhone.ID)).Status(404).Text, elsewhere)
+	require.Contains(t, c.POST(at(byPhone.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"a"}`, sales.ID)).Status(404).Text, elsewhere)
+	require.NotContains(t, stranger.GET(at(byPhone.ID)).Problem(404, "Contact not found").Text, `"errors"`)
+
+	// Later messages with either identity belong to the older contact, and so does the reply window.
+	says(messagingcmd.Sender{From: "919812345678"}, "By phone")
+	says(messagingcmd.Sender{UserID: "IN.7"}, "By id")
+	require.Len(t, conversation(t, c, asha.ID, ""), 5)
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
+	c.POST(at(asha.ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Status(200)
+	c.POST(at(asha.ID)+"/read", `{}`).Status(200).Body(`{"unread":0}`)
+	require.Len(t, people(t, c, ""), 1)
+
+	// Another phone, or another id at the network, belongs to another person.
+	says(messagingcmd.Sender{UserID: "IN.8", From: "919812345678"}, "A new owner of the phone")
+	says(messagingcmd.Sender{UserID: "IN.7", From: "919812345679"}, "Another phone of an id")
+	require.Len(t, people(t, c, ""), 1)
+
+	// Both identities are erased together.
+	c.DELETE(at(asha.ID)).Status(204)
+	forgotten(t, o, fmt.Sprintf("messagingcontact-%d", asha.ID), fmt.Sprintf("messagingcontact-%d", byPhone.ID))
+}
+
+func TestAContactLearnsThePhone(t *testing.T) {
+	t.Parallel()
+	o, c, sales := openSales(t)
+	for _, w := range []messagingcmd.Sender{{UserID: "IN.70", Username: "learner"}, {UserID: "IN.70", From: "919812345670"}} {
+		o.Receives(messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: "Hi"})
+	}
+	require.Equal(t, "919812345670", *appears(t, c, "@learner").Phone)
+}

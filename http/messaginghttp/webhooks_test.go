@@ -5,16 +5,26 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands/messagingcmd"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/worktest"
 	"bahi/readmodels/messagingview"
 	"bahi/readmodels/opsview"
 )
@@ -233,4 +243,191 @@ func TestTelegramAndTwitter(t *testing.T) {
 	require.Eventually(t, func() bool { return len(conversation(t, c, kiran.ID, "")) == 2 }, time.Minute, 10*time.Millisecond)
 	calls(t, o, fmt.Sprintf("receive-twitter/%d", dms.ID), 3)
 	require.Len(t, conversation(t, c, kiran.ID, ""), 2)
+}
+
+// A new channel registers its webhook address with the bot's network, and again if the network then has a different address.
+func TestTelegramIsToldWhereToCall(t *testing.T) {
+	t.Parallel()
+	var (
+		mu    sync.Mutex
+		told  []map[string]any
+		where string
+	)
+	server := worktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch r.URL.Path {
+		case "/bot17:k/getMe":
+			_, _ = io.WriteString(w, `{"ok":true,"result":{"id":17}}`)
+		case "/bot17:k/getWebhookInfo":
+			_, _ = fmt.Fprintf(w, `{"ok":true,"result":{"url":%q}}`, where)
+		case "/bot17:k/setWebhook":
+			var set map[string]any
+			if json.NewDecoder(r.Body).Decode(&set) != nil {
+				return
+			}
+			told, where = append(told, set), set["url"].(string)
+			_, _ = io.WriteString(w, `{"ok":true,"result":true}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.TelegramURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
+	with.Outside.PublicURL = "https://bahi.example.org"
+	o := apptest.StartAs(t, with)
+	c := agent(o, apptest.Home)
+	bot := channelOf(t, c, `{"name":"Bot","type":"telegram","apiKey":"17:k"}`)
+	require.Equal(t, "connected", bot.Status)
+	secret, err := o.Sys.Messages.HookToken(t.Context(), fmt.Sprint(bot.ID))
+	require.NoError(t, err)
+	ours := fmt.Sprintf("https://bahi.example.org/api/webhook/telegram/%d", bot.ID)
+	require.Regexp(t, `^[A-Za-z0-9_-]{1,256}$`, secret)
+
+	require.NoError(t, o.Sys.HookChannels(t.Context()), "what starts do")
+	mu.Lock()
+	where = "https://yesterday.example.org/api/webhook/telegram/1"
+	mu.Unlock()
+	require.NoError(t, o.Sys.HookChannels(t.Context()))
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, ours, where)
+	require.Len(t, told, 2, "once when it is made, once when it has another address")
+	for _, set := range told {
+		require.Equal(t, map[string]any{"url": ours, "secret_token": secret, "allowed_updates": []any{"message", "edited_message"}}, set)
+	}
+}
+
+// A network reports several messages in one call: one of them twice, some unknown. Several calls may report the same message.
+func TestReceiptsThatComeTogether(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartAs(t, aggregated(t))
+	c := agent(o, apptest.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp",`+
+		`"senderId":"917"}}`)
+	other := channelOf(t, c, `{"name":"Other","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"OtherApp",`+
+		`"senderId":"918"}}`)
+	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
+	for range 3 { // ee-1 to ee-3
+		c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
+	}
+	asha := appears(t, c, "919812345678")
+	news := func(channel int64, id, status string) messagingcmd.DeliveryReceipt {
+		return messagingcmd.DeliveryReceipt{Receipt: message.Receipt{Status: status}, Channel: channel, IDs: []string{id}}
+	}
+	told := []messagingcmd.DeliveryReceipt{
+		news(sales.ID, "ee-1", "delivered"), news(sales.ID, "ee-1", "read"), news(sales.ID, "ee-1", "sent"), news(sales.ID, "ee-9", "read"),
+		news(other.ID, "ee-3", "read"), news(sales.ID, "ee-3\x00", "read"),
+		{Receipt: message.Receipt{Status: "read"}, Channel: sales.ID, IDs: []string{"gBEG", "ee-2"}},
+	}
+	var (
+		all    sync.WaitGroup
+		become [4][]messagingcmd.ReceiptResult
+		errs   [4]error
+	)
+	for i := range become {
+		all.Go(func() { become[i], errs[i] = o.Sys.Messages.Receipts(t.Context(), told) })
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs[:]...))
+	for _, heard := range become {
+		var known []bool
+		for _, h := range heard {
+			known = append(known, h.Known)
+			require.Equal(t, h.Known, h.Subject != "")
+		}
+		require.Equal(t, []bool{true, true, true, false, false, false, true}, known)
+	}
+	untilRead(t, c, asha.ID, 2)
+	c.PATCH(at(asha.ID), `{"optIn":true}`).Status(200)
+	_, err := o.Sys.Messages.Receipts(t.Context(),
+		[]messagingcmd.DeliveryReceipt{{Receipt: message.Receipt{Status: "failed", Code: 131050}, Channel: sales.ID, IDs: []string{"ee-3"}}})
+	require.NoError(t, err)
+	require.Contains(t, c.GET(at(asha.ID)).Status(200).Text, `"optIn":false`)
+	statuses := map[string]int{}
+	for _, m := range conversation(t, c, asha.ID, "") {
+		statuses[m.Status]++
+	}
+	require.Equal(t, map[string]int{"received": 1, "read": 2, "failed": 1}, statuses)
+	last, err := o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{news(sales.ID, "gBEG", "read")})
+	require.NoError(t, err)
+	require.True(t, last[0].Known, "the network's id was told with the aggregator's")
+
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
+	_, err = o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{
+		{Receipt: message.Receipt{Status: "failed", Code: 7, Title: "a\x00b", Details: "c\x00"}, Channel: sales.ID,
+			IDs: []string{"ee-4", "g\x00"}},
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return conversation(t, c, asha.ID, "")[0].Status == "failed" }, time.Minute, 10*time.Millisecond)
+}
+
+// Calls are handled at once, in any order. A conversation has the order of their arrival.
+func TestMessagesOfOneSecondAreInTheOrderOfTheirArrival(t *testing.T) {
+	t.Parallel()
+	o, c, sales := openSales(t)
+	second := time.Now().Add(-time.Hour).Truncate(time.Second)
+	for _, n := range rand.Perm(20) {
+		o.Receives(messagingcmd.InboundMessage{
+			Sender: messagingcmd.Sender{From: "919812345678", Name: "Asha"}, Channel: sales.ID, Text: fmt.Sprint(n),
+			SentAt: second, ArrivedAt: second.Add(time.Minute - time.Duration(n)*time.Millisecond), // the newest first
+		})
+	}
+	talk := conversation(t, c, appears(t, c, "919812345678").ID, "")
+	pages := conversation(t, c, appears(t, c, "919812345678").ID, "?limit=7")
+	for len(pages) < 20 {
+		pages = append(pages, conversation(t, c, appears(t, c, "919812345678").ID, "?limit=7&before="+pages[len(pages)-1].ID)...)
+	}
+	require.Len(t, talk, 20)
+	for n := range 20 {
+		require.Equal(t, []string{fmt.Sprint(n), fmt.Sprint(n)}, []string{*talk[n].Text, *pages[n].Text})
+	}
+	c.POST(at(appears(t, c, "919812345678").ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[5].ID)).Status(200).Body(`{"unread":5}`)
+}
+
+func TestAnEditIsReadForWordsOfConsent(t *testing.T) {
+	t.Parallel()
+	o, c, sales := openSales(t)
+	heard(t, o, sales.ID, "919812345678", "w1", time.Now().Add(-time.Hour))
+	asha := appears(t, c, "919812345678").ID
+	c.PATCH(at(asha), `{"optIn":true}`).Status(200)
+	edit := func(text string, at time.Time) {
+		_, err := o.Sys.Messages.Revise(t.Context(), sales.ID, "w1", text, network.Moment{At: at, ArrivedAt: time.Now()})
+		require.NoError(t, err)
+	}
+	edit("STOP", time.Now())
+	require.False(t, appears(t, c, "919812345678").OptIn)
+	edit("Start", time.Now().Add(-time.Minute))
+	require.False(t, appears(t, c, "919812345678").OptIn, "that was before")
+	require.Equal(t, "STOP", *conversation(t, c, asha, "")[0].Text, "an older edit does not win")
+}
+
+func TestAReactionIsNoMessage(t *testing.T) {
+	t.Parallel()
+	o, c, sales := openSales(t)
+	begin := time.Now().Add(-time.Hour)
+	heard(t, o, sales.ID, "919812345678", "w1", begin)
+	asha := appears(t, c, "919812345678").ID
+	c.PATCH(at(asha), `{"status":"resolved"}`).Status(200)
+	n := 0
+	react := func(from, emoji string) {
+		n++
+		o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from}, Channel: sales.ID, Type: "reaction", Text: emoji,
+			Reacts: "w1", SentAt: begin.Add(time.Duration(n) * time.Minute)})
+	}
+	said := func() (all []string) {
+		for _, m := range conversation(t, c, asha, "") {
+			all = append(all, *m.Text)
+		}
+		return all
+	}
+	react("919812345678", "👍")
+	require.Equal(t, []string{"👍", "Is it ready?"}, said())
+	react("919812345678", "STOP")
+	require.Equal(t, []string{"STOP", "Is it ready?"}, said(), "it has replaced the one before")
+	react("919812345678", "")
+	require.Equal(t, []string{"Is it ready?"}, said())
+	require.Equal(t, "resolved", appears(t, c, "919812345678").Status)
+	react("919812345600", "")
+	require.Empty(t, people(t, c, "?search=919812345600"), "nobody becomes a contact by taking one back")
 }

@@ -2,13 +2,19 @@ package opshttp_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/actor"
 	"bahi/domain/fault"
+	"bahi/http/opshttp"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/opsview"
 )
 
@@ -58,3 +64,63 @@ func TestJobsAreListedNewestFirstInPages(t *testing.T) {
 	require.False(t, done.FinishedAt.Before(done.CreatedAt))
 	r.operator().GET("/ops/jobs?kin=greet").Status(422)
 }
+
+// nobody is an address without a listener: a free port could become another test's.
+const nobody = "127.0.0.1:1"
+
+func TestMailServerOutageDelaysNobody(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartWithMailServer(t, nobody)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
+	var first opsview.Job
+	require.Eventually(t, func() bool {
+		all := o.Jobs("kind=send_verification")
+		if len(all) == 1 && all[0].LastError != nil && all[0].State != "running" {
+			first = all[0]
+		}
+		return first.ID != 0
+	}, time.Minute, 5*time.Millisecond)
+	require.Contains(t, []string{"retryable", "available"}, first.State, "a short wait")
+	require.True(t, first.ScheduledAt.After(first.CreatedAt), "the job is retried")
+	require.Contains(t, *first.LastError, "connection refused")
+	require.Greater(t, first.MaxAttempts, 5)
+	var of map[string]string
+	require.NoError(t, json.Unmarshal(first.Args, &of))
+	require.Contains(t, of, "user_id")
+	all := o.Operator().GET("/ops/jobs").Status(200)
+	for _, personal := range []string{"asha@", "Asha", "Soni"} {
+		require.NotContains(t, all.Text, personal)
+	}
+	now := apitest.Read[opsview.Job](o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", first.ID), nil).Status(200))
+	require.False(t, now.ScheduledAt.After(time.Now()))
+	o.Operator().GET("/ops/outbox?port=mail").Status(200).Body(`[]`) // a configured provider keeps nothing
+
+	// Requests for another mail do not wait either.
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Problem(403,
+		"Email not verified")
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+	o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/cancel", first.ID), nil).Status(200)
+}
+
+func TestOperatorReadsKeptMails(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	o.Person("asha@example.com")
+	var page []opshttp.Message
+	a := o.Operator().GET("/ops/outbox?port=mail").Status(200).JSON(&page)
+	require.Equal(t, "1", a.Header("X-Total-Count"))
+	require.Equal(t, "no-store", a.Header("Cache-Control"))
+	require.Len(t, page, 1)
+	require.Equal(t, []string{"asha@example.com", apptest.VerifySubject}, []string{page[0].To, page[0].Subject})
+	require.Equal(t, strings.ReplaceAll(o.Mails("asha@example.com", apptest.VerifySubject)[0], "\r\n", "\n"), page[0].Text)
+	require.True(t, strings.HasSuffix(page[0].ID, ".eml"))
+	for query, total := range map[string]string{
+		"mail&page_size=1&page=2": "1", "mail&page=1000000000&page_size=1000": "1", "chat": "0", "crm": "0",
+	} {
+		none := o.Operator().GET("/ops/outbox?port=" + query).Status(200).Body(`[]`)
+		require.Equal(t, total, none.Header("X-Total-Count"), query)
+	}
+	o.Operator().GET("/ops/outbox").Status(422)
+}
+
+func TestMain(m *testing.M) { apptest.Main(m) }

@@ -3,16 +3,24 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
+	"bahi/internal/pgcluster"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 // takenOverTimeout limits a takeover by the other node, on a busy machine. A node tries four times a second.
@@ -166,4 +174,136 @@ func TestMissingDatabaseHostIsSkipped(t *testing.T) {
 	p.Ready()
 	p.Client().POST("/bank", `{"name":"HDFC"}`).Status(201)
 	p.Stop()
+}
+
+func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
+	t.Parallel()
+	losesNothingWhenKilled(t, 3)
+}
+
+// losesNothingWhenKilled kills bahi under load, then bahi with Postgres, then Postgres alone or one of its processes, again and again.
+// environment is that of its processes.
+func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
+	t.Helper()
+	data := pgtest.Dir(t)
+	apptest.EndCluster(t, data)
+	random := rand.New(rand.NewPCG(2, 9))
+	program := func(args ...string) *apptest.Cmd {
+		cmd := apptest.Program(t, data, args...)
+		cmd.Env = append(append(cmd.Env, apptest.AreasSettings()...), environment...)
+		return cmd
+	}
+	p := apptest.Serve(t, program("serve"))
+	// each start follows a kill at once, and needs the port of the one before
+	environment = append(environment, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://"))
+	p.Ready()
+	l := apptest.NewLoad(t, p.URL, 1)
+	l.AllAreas()
+	for round := range apptest.Rounds(t, rounds) {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		stays := round%3 == 2
+		var killed time.Time
+		go l.After(ctx, 20+random.Int64N(200), func() {
+			if victim := apptest.Postmaster(data); round%3 > 0 && victim != 0 {
+				if children := childrenOf(victim); round%2 == 1 && stays && len(children) > 0 { // the others end with it
+					victim = children[random.IntN(len(children))]
+				}
+				_ = syscall.Kill(victim, syscall.SIGKILL)
+			}
+			killed = time.Now()
+			if stays {
+				l.After(ctx, 100, cancel) // the server is back
+				return
+			}
+			_ = p.Cmd.Process.Kill()
+			cancel()
+		})
+		l.Run(ctx)
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "the server recovered under load")
+		if stays {
+			require.NotZero(t, l.Away.Load())
+			for line := range strings.Lines(p.Text()) {
+				// create-enquiry returns 500 instead of 503, by SPEC.txt
+				require.False(t, strings.Contains(line, "status=500") && !strings.Contains(line, "operation=create-enquiry"), line)
+			}
+		} else {
+			if random.IntN(2) == 0 { // a kill during the start
+				starting := apptest.Launch(t, program("serve", "--log-level", "DEBUG"))
+				lines := random.IntN(6)
+				starting.Until(func(said, url string) bool { return strings.Count(said, "\n") >= lines || url != "" })
+				starting.Kill()
+			}
+			p = apptest.Serve(t, program("serve"))
+			l.At(p.URL)
+		}
+		p.Ready()
+		apptest.Cluster(t, data, func(url string) { apptest.EndLeases(t, url, killed) })
+		l.Verify()
+	}
+	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
+	apptest.Healthy(t, program("doctor"))
+	apptest.Healthy(t, program("audit", "verify", "--store")) // kills between tiles and signatures leave one history
+	p.Stop()
+}
+
+// childrenOf returns the child processes of a process.
+func childrenOf(pid int) (children []int) {
+	out, err := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return nil
+	}
+	for word := range strings.FieldsSeq(string(out)) {
+		if child, err := strconv.Atoi(word); err == nil {
+			children = append(children, child)
+		}
+	}
+	return children
+}
+
+// The kernel takes a while to close the files and the port of a killed process. A start right after the kill waits for that.
+func TestAStartWaitsForAProcessThatWasKilled(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	lock, err := pgcluster.Lock(data)
+	require.NoError(t, err)
+	before, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := before.Addr().String()
+	time.AfterFunc(50*time.Millisecond, func() { _ = lock.Release() })
+	time.AfterFunc(100*time.Millisecond, func() { _ = before.Close() })
+	listener, done, err := app.TakePlace(t.Context(), data, addr)
+	require.NoError(t, err)
+	defer done()
+	require.Equal(t, addr, listener.Addr().String())
+	found, err := app.ServerAddr(data, "")
+	require.NoError(t, err)
+	require.Equal(t, addr, found)
+}
+
+func TestAStartIsRefusedWhileAnotherProcessServes(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	listener, done, err := app.TakePlace(t.Context(), data, "127.0.0.1:0")
+	require.NoError(t, err)
+	defer done()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err = app.TakePlace(cancelled, data, "127.0.0.1:0")
+	require.EqualError(t, err, fmt.Sprintf("the data folder %s is in use by another bahi (pid %d): stop it, "+
+		"or name another folder in BAHI_DATA", data, os.Getpid()))
+	_, _, err = app.TakePlace(cancelled, t.TempDir(), listener.Addr().String())
+	require.ErrorContains(t, err, "BAHI_ADDR: listen tcp "+listener.Addr().String()+": bind: address already in use")
+}
+
+func TestAServersAddressIsTheSettingOrTheRecordOrTheDefault(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	for setting, want := range map[string]string{"": app.DefaultAddr, "127.0.0.1:0": app.DefaultAddr, "0.0.0.0:99": "127.0.0.1:99",
+		":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99"} {
+		addr, err := app.ServerAddr(data, setting)
+		require.NoError(t, err)
+		require.Equal(t, want, addr, setting)
+	}
+	_, err := app.ServerAddr(data, "nowhere")
+	require.ErrorContains(t, err, "BAHI_ADDR")
 }

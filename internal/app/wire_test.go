@@ -1,15 +1,29 @@
 package app_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	endian "encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/fault"
 	"bahi/eventstore"
 	"bahi/internal/app"
+	"bahi/internal/cli"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/worktest"
+	"bahi/migrations"
 	"bahi/projections"
 	"bahi/providers/blob"
 )
@@ -54,3 +68,78 @@ func TestAStoreOfBlobsThatIsAwayIsUnavailable(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, fault.Unavailable, app.Classify(fmt.Errorf("put blob a.png: %w", blob.ErrUnavailable)).Kind)
 }
+
+// Debian's Postgres compiles queries, which takes longer than our queries run.
+func TestQueriesAreNotCompiled(t *testing.T) {
+	t.Parallel()
+	url := apptest.Database(t)
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	pgtest.Exec(t, conn, `do $$ begin execute format('alter database %I set jit = on', current_database()); end $$`)
+	require.NoError(t, conn.Close(t.Context()))
+
+	sys, err := apptest.Settings(t, url).OpenBooks(t.Context(), false)
+	require.NoError(t, err)
+	t.Cleanup(sys.Close)
+	jit := pgtest.Value[string](t, sys.Pool, `show jit`)
+	require.Equal(t, "off", jit)
+}
+
+func TestALargeHeapIsCollectedAsOftenAsGoDoes(t *testing.T) {
+	t.Parallel()
+	for _, of := range []struct {
+		live    uint64
+		percent int
+	}{{0, 300}, {10 << 20, 300}, {32 << 20, 300}, {40 << 20, 225}, {64 << 20, 150}, {96 << 20, 100}, {1 << 40, 100}} {
+		require.Equal(t, of.percent, app.GCPercentOf(of.live), "%d bytes", of.live)
+	}
+}
+
+func TestTracesAreFoundInTheirForms(t *testing.T) {
+	t.Parallel()
+	x := apptest.NewTraces(t)
+	x.Know("Zéphyrine@Example.org")
+	for _, text := range []string{
+		"<Zéphyrine@Example.org>", "zéphyrine@example.org", "ZÉPHYRINE@EXAMPLE.ORG", "?q=z%C3%A9phyrine%40example.org&",
+		apptest.InUTF16(endian.LittleEndian, "to zéphyrine@example.org"), apptest.InUTF16(endian.BigEndian, "ZÉPHYRINE@EXAMPLE.ORG"),
+		base64.StdEncoding.EncodeToString([]byte("mailto:zéphyrine@example.org")),
+		base64.URLEncoding.EncodeToString([]byte("x:Zéphyrine@Example.org,")),
+		`\x` + hex.EncodeToString([]byte("zéphyrine@example.org")),
+		hex.EncodeToString(hashOf("zéphyrine@example.org")), string(hashOf("zéphyrine@example.org")),
+	} {
+		require.NotEmpty(t, x.In("", []byte("before "+text+" behind")), "%q", text)
+	}
+	require.Empty(t, x.In("", []byte("Zephyrine at example.org")))
+}
+
+func hashOf(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
+
+// The start that creates tokens of webhooks prints them. A later one, even of another node, stores them in its data folder and logs where.
+func TestTokensOfWebhooksArePrintedOnce(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Template(t, "migrated", migrations.Up) // no node has started on it
+	start := func() (said string, token []byte) {
+		var out bytes.Buffer
+		with := apptest.Settings(t, database) // with a data folder of its own
+		with.Shell.Err, with.LogLevel = &out, slog.LevelInfo
+		sys, err := with.Open(t.Context(), true)
+		require.NoError(t, err)
+		defer sys.Close()
+		sys.SayTokens()
+		token = worktest.File(t, filepath.Join(with.Data, "keys", "social.token"))
+		return out.String(), bytes.TrimSpace(token)
+	}
+	first, made := start()
+	require.Equal(t, 4, strings.Count(first, "The token of the "))
+	require.Contains(t, first, string(made))
+	later, kept := start()
+	require.Equal(t, made, kept)
+	require.NotContains(t, later, string(kept))
+	require.Contains(t, later, "webhook tokens of an earlier start")
+	require.Contains(t, later, "social")
+}
+
+func TestMain(m *testing.M) { apptest.Main(m, cli.Run) }

@@ -60,3 +60,21 @@ func TestHangingNodeLosesItsWork(t *testing.T) {
 	doctor.Env = append(doctor.Env, "DATABASE_URL="+database)
 	apptest.Healthy(t, doctor)
 }
+
+// Each of 10,000 parties gets its statement once, and each answer counts once.
+func TestEachOfManyPartiesIsAskedOnceThoughTheProgramIsKilled(t *testing.T) {
+	t.Parallel()
+	surviveConfirmation(t, 10_000, 3, 100)
+}
+
+func TestNodesWithAJournalTakeOverFromEachOther(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	store := apptest.ServeGateway(t, apptest.EventStore(t, data), data)
+	failOver(t, &nodes{t: t, database: apptest.Migrated(t), log: store.Connection(apptest.OperatorKey)})
+}
+
+func TestKilledServerWithAJournalLosesNothing(t *testing.T) {
+	t.Parallel()
+	losesNothingWhenKilled(t, 2, "EVENTSTORE_URL="+journalServer(t))
+}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/draws"
 	"bahi/internal/test/apptest"
 )
 
@@ -68,4 +70,86 @@ func TestASideIsDrawnWithItsOwnTotals(t *testing.T) {
 		require.NotContains(t, text, "balance", path)
 	}
 	clerk.GET(ledger+"/pdf/both").Problem(422, "Validation error", "side", "expected value to be one of \"in, out\"")
+}
+
+func TestPolishersAreListedByTheirType(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	var salim, noor shown
+	clerk.POST("/polisher", `{"name":"Salim","type":0}`).Status(201).JSON(&salim)
+	clerk.POST("/polisher", `{"name":"Noor","type":2}`).Status(201).JSON(&noor)
+	listed := func(path string, want ...int64) {
+		t.Helper()
+		var got []shown
+		var ids []int64
+		clerk.GET(path).Status(200).JSON(&got)
+		for _, a := range got {
+			ids = append(ids, a.ID)
+		}
+		require.Equal(t, want, ids, path)
+	}
+	listed("/polishers", salim.ID, noor.ID)
+	listed("/regular-polishers", salim.ID)
+	listed("/meena-polishers")
+	listed("/rodium-polishers", noor.ID)
+
+	known := "?known_at=" + clerk.GET("/polishers").Status(200).Header("Bahi-Position")
+	one := fmt.Sprint("/polisher/", salim.ID)
+	clerk.PUT(one, `{"type":1}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"Salim","type":1,"cash_balance":0,"crystal_balance":0,
+		"cash_position":"settled","crystal_position":"settled","revision":1}`, salim.ID))
+	clerk.PUT(one, clerk.GET(one).Status(200).Text).Status(200)
+	listed("/regular-polishers")
+	listed("/meena-polishers", salim.ID)
+	listed("/regular-polishers"+known, salim.ID)
+	listed("/meena-polishers" + known)
+}
+
+func TestAccountsOfAllLedgersAreListedByName(t *testing.T) {
+	t.Parallel()
+	s := openBooks(t)
+	type named struct {
+		Kind, Name string
+		Balance    decimal.Decimal
+		Cash       decimal.Decimal `json:"cash_balance"`
+	}
+	list := func(query string) (found []named, total string) {
+		a := s.GET("/books/accounts" + query).Status(200)
+		apptest.Lenient(t, a, &found)
+		return found, a.Header("X-Total-Count")
+	}
+	names := func(query string) (names []string) {
+		found, total := list(query)
+		for _, a := range found {
+			names = append(names, a.Name)
+		}
+		return append(names, total)
+	}
+	all := names("")
+	require.Len(t, all, 7)
+	require.IsNonDecreasing(t, all[:6])
+	require.Equal(t, []string{all[2], all[3], "6"}, names("?page=2&page_size=2"))
+	require.Equal(t, []string{"6"}, names("?page=9&page_size=2"))
+	require.Equal(t, []string{"HDFC", "1"}, names("?search=%20hdf"))
+	require.Equal(t, []string{"मीना शाह", "1"}, names("?search=शाह&kind=client"))
+	require.Equal(t, []string{"0"}, names("?search=hdfc&kind=client"))
+	require.Equal(t, "2", names("?kind=client")[2])
+	bank, _ := list("?kind=bank")
+	require.Equal(t, []string{"bank", "749.5"}, []string{bank[0].Kind, bank[0].Balance.String()})
+	bank, _ = list("?kind=bank&as_of=2025-03-01")
+	require.Equal(t, "1000", bank[0].Balance.String())
+	known := s.GET("/books/summary").Status(200).Header("Bahi-Position")
+	s.PUT(fmt.Sprintf("/bank/%d", s.hdfc), `{"name":"ÉTOILE Bank"}`).Status(200)
+	require.Equal(t, []string{"ÉTOILE Bank", "1"}, names("?search=étoile"))
+	require.Equal(t, append(all[:6:6], "6"), names("?known_at="+known))
+	require.Equal(t, []string{"HDFC", "1"}, names("?search=hdfc&known_at="+known))
+	require.Equal(t, []string{"0"}, names("?search=hdfc"))
+	s.DELETE(fmt.Sprintf("/bank-account/%d", s.hdfc)).Status(204)
+	require.Equal(t, []string{"0"}, names("?kind=bank"))
+	s.GET("/books/accounts?kind=cash").Status(422)
+	s.GET("/books/accounts?q=hdfc").Problem(422, "Validation error", "q", "unknown parameter")
+}
+
+func TestMain(m *testing.M) {
+	draws.Default(15) // each makes about a hundred HTTP requests
+	apptest.Main(m)
 }

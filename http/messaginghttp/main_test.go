@@ -1,9 +1,0 @@
-package messaginghttp_test
-
-import (
-	"testing"
-
-	"bahi/internal/test/apptest"
-)
-
-func TestMain(m *testing.M) { apptest.Main(m) }

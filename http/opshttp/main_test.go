@@ -1,9 +1,0 @@
-package opshttp_test
-
-import (
-	"testing"
-
-	"bahi/internal/test/apptest"
-)
-
-func TestMain(m *testing.M) { apptest.Main(m) }
