@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
@@ -137,7 +138,7 @@ func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	require.Contains(t, apptest.Readiness(t, r.p.Client()).Text, `"parked"`)
 
 	r.done("audit", "accept-restore", "--reason", "the replica was behind")
-	r.done("projections", "rebuild")
+	require.Equal(t, len(app.AllProjections()), strings.Count(r.done("projections", "rebuild"), " is live, built up to position "))
 	r.post(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
 	for n := range 4 {
 		r.post(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5"))

@@ -382,7 +382,7 @@ func (n *twoSenders) count(node int) (calls, people int) {
 // messages have no result.
 func TestAnotherNodeContinuesACampaignOfAKilledOne(t *testing.T) {
 	t.Parallel()
-	const people, rate = 300, 30
+	const people, rate = 150, 50
 	sending := &twoSenders{sent: map[string]int{}, after: people / 3, caught: make(chan int, 1)}
 	network := worktest.Serve(t, sending)
 	n := &nodes{t: t, database: apptest.Database(t)}
