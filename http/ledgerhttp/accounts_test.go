@@ -41,37 +41,6 @@ func TestAKarigarIsOwedAndOwesMetalAndCash(t *testing.T) {
 		Problem(404, "Karigar ledger row not found")
 }
 
-func TestASideIsDrawnWithItsOwnTotals(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	var imran, back shown
-	clerk.POST("/karigar", `{"name":"Imran"}`).Status(201).JSON(&imran)
-	ledger := fmt.Sprint("/karigar-ledger/", imran.ID)
-	known := clerk.POST(ledger, `{"date":"2025-03-01","in_entries":[{"other":40}],"out_entries":[{"fine_weight":500}]}`).Status(
-		201).Header("Bahi-Position")
-	clerk.POST(ledger, `{"date":"2025-03-05","in_entries":[{"item_name":"payal","fine_weight":478.4}]}`).Status(201).JSON(&back)
-	clerk.POST(ledger, `{"date":"2025-03-09","out_entries":[{"item_name":"silver","fine_weight":21.6,"amount":7}]}`).Status(201)
-	clerk.With("Bahi-Reason", "typo").POST(fmt.Sprint(ledger, "/row/", back.ID, "/reverse"), `{"date":"2025-03-09"}`).Status(201)
-	for path, says := range map[string][]string{
-		"in": {"Statement of IN (jama)", "Imran", "Opening total 0.00 0.000", "payal", "Reversed by row",
-			"Closing total 40.00 478.400"},
-		"out?from=2025-03-02": {"Statement of OUT (naame)", "Opening total 0.00 500.000", "Reverses row", "Total 7.00 500.000",
-			"Closing total 7.00 1,000.000"},
-		"out?to=2025-03-02":   {"Closing total 0.00 500.000"},
-		"in?as_of=2025-03-01": {"Closing total 40.00 0.000"},
-		"out?from=2025-03-06&to=2025-03-31&known_at=" + known: {"Opening total 0.00 500.000", "Closing total 0.00 500.000"},
-	} {
-		a := clerk.GET(ledger + "/pdf/" + path).Status(200)
-		require.Contains(t, a.Header("Content-Disposition"), "inline; filename=karigar-")
-		text := apptest.Words(t, a)
-		for _, words := range says {
-			require.Contains(t, text, words, path)
-		}
-		require.NotContains(t, text, "balance", path)
-	}
-	clerk.GET(ledger+"/pdf/both").Problem(422, "Validation error", "side", "expected value to be one of \"in, out\"")
-}
-
 func TestPolishersAreListedByTheirType(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)

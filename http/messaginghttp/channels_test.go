@@ -233,18 +233,6 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	forgotten(t, o, fmt.Sprintf("channel-%d", k.ID))
 }
 
-func TestTheOutboxHasTheMessagesOfSandboxChannels(t *testing.T) {
-	t.Parallel()
-	o, c := openShared(t)
-	k := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	heard(t, o, k.ID, "919812345377", "outbox-1", time.Now())
-	c.POST("/api/chat/send", text("919812345377", k.ID)).Status(200)
-	require.Eventually(t, func() bool {
-		return strings.Contains(o.Operator().GET("/ops/outbox?port=chat").Status(200).Text,
-			`"to":"+919812345377","subject":"","text":"Your order is ready"`)
-	}, time.Minute, 10*time.Millisecond)
-}
-
 func TestMain(m *testing.M) { apptest.Main(m) }
 
 // tokens is a network with expiring access tokens: access-<n> is valid until the nth end, and refresh-<n> returns the next one, once.

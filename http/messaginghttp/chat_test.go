@@ -75,6 +75,8 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	sent.JSON(&accepted)
 	sent.Body(fmt.Sprintf(`{"messageId":%q,"providerMessageId":"sandbox.%s","status":"accepted","to":"919812345678","channelId":%d}`,
 		accepted.MessageID, accepted.MessageID, sales.ID))
+	o.Operator().GET("/ops/outbox?page_size=1000&port=chat").Status(200).
+		Contains(`"to":"+919812345678","subject":"","text":"Your order is ready"`)
 	again := key.POST("/api/chat/send", text("+91 98123 45678", sales.ID)).Status(200)
 	require.Equal(t, []string{sent.Text, "true"}, []string{again.Text, again.Header("Idempotency-Replayed")})
 	key.POST("/api/chat/send", text("919812345679", sales.ID)).Problem(422, "Idempotency-Key was used with another request")

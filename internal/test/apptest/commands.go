@@ -104,20 +104,6 @@ func (o *Server) Jobs(query string) (all []opsview.Job) {
 	return all
 }
 
-// StartWithMailServer serves a system that sends its mails to an address.
-func StartWithMailServer(t *testing.T, address string) *Server {
-	t.Helper()
-	s := Settings(t, Database(t))
-	s.Outside.SMTPURL = "smtp://" + address + "?from=bahi@example.com&tls=none"
-	return StartAs(t, s)
-}
-
-// LaterMails moves all sent mails two minutes into the past.
-func (o *Server) LaterMails() {
-	o.T.Helper()
-	o.Sql(`update account.mailed_token set issued_at = issued_at - interval '2 minutes'`)
-}
-
 // EmptyLog returns an empty log in Postgres, and its database.
 func EmptyLog(t testing.TB) (*postgres.Store, string) {
 	t.Helper()

@@ -86,22 +86,9 @@ func (o *Server) Mails(to, subject string) (texts []string) {
 // WaitJobs waits until all jobs of a kind are done.
 func (o *Server) WaitJobs(kind string) {
 	o.T.Helper()
-	o.waitJobs(kind, "")
-}
-
-// WaitFirstJob waits until a job of a kind is done and no other is left.
-func (o *Server) WaitFirstJob(kind string) {
-	o.T.Helper()
-	o.waitJobs(kind, "0")
-}
-
-// waitJobs waits until all jobs of a kind are done, and their number differs from unlike.
-func (o *Server) waitJobs(kind, unlike string) {
-	o.T.Helper()
 	require.Eventually(o.T, func() bool {
 		done, all := o.Operator().GET("/ops/jobs?state=completed&kind="+kind), o.Operator().GET("/ops/jobs?kind="+kind)
-		number := done.Header("X-Total-Count")
-		return number == all.Header("X-Total-Count") && number != unlike
+		return done.Header("X-Total-Count") == all.Header("X-Total-Count")
 	}, time.Minute, 5*time.Millisecond, kind)
 }
 
