@@ -3,7 +3,6 @@ package opshttp_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -236,25 +235,6 @@ func TestProjectionIsRebuiltOverHTTP(t *testing.T) {
 	require.Equal(t, "live", was.State)
 	require.Nil(t, was.Build)
 	require.Equal(t, event.Position(o.Head()), was.Head)
-
-	var estimate opsview.Estimate
-	var tried struct {
-		Times, Events int
-		Answer        string
-	}
-	require.Eventually(t, func() bool { // the collector may lag, and has no value before the first one
-		a := o.Operator().POST("/ops/projections/books/rebuild?dry_run=true", nil)
-		tried.Times++
-		tried.Events, tried.Answer = len(slices.Collect(o.Events(0))), a.Text
-		if a.Response.StatusCode != http.StatusOK {
-			return false
-		}
-		a.JSON(&estimate)
-		return int(estimate.Events) == tried.Events
-	}, time.Minute, 20*time.Millisecond, "%+v, %+v", &estimate, &tried)
-	require.Positive(t, estimate.Rate)
-	require.Positive(t, estimate.Bytes)
-	require.Nil(t, o.Projection("books").Build, "no build has started")
 
 	// At one event per second the build can be observed.
 	var now opsview.Projection

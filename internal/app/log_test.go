@@ -1,17 +1,23 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/audittest"
+	"bahi/internal/test/journaltest"
 	"bahi/internal/test/pgtest"
 )
 
@@ -167,4 +173,119 @@ func (r *recovering) signed() {
 		}
 		return fmt.Sprint(c.Position) == head
 	}, time.Minute, 50*time.Millisecond)
+}
+
+// A crash of Postgres empties the unlogged tables. No read returns a figure of an empty table, and the log is folded again.
+func TestUnloggedTablesAreFoldedAgainAfterACrashOfPostgres(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Cluster(t)
+	data := t.TempDir()
+	command := func(args ...string) *apptest.Cmd {
+		return apptest.Command(t, data, args...).With("DATABASE_URL="+cluster.URL(), "BAHI_UNLOGGED_TABLES=true")
+	}
+	p := apptest.Serve(t, command("serve"))
+	p.Ready()
+	c := p.Client()
+	c.POST("/bank", `{"name":"HDFC"}`).Status(201)
+	c.POST("/bank-ledger/1", `{"date":"2025-03-01","in_entries":[{"description":"x","amount":12.5}]}`).Status(201)
+	const account = `{"id":1,"name":"HDFC","balance":12.5,"revision":0}`
+	require.JSONEq(t, account, c.GET("/bank/1").Status(200).Text)
+	var before, after uint32
+	var process int
+	const books, unlogged = `select 'books_g1.account'::regclass::oid::bigint`, `
+		select count(*) from pg_class c join pg_namespace n on n.oid = relnamespace
+		where (nspname = 'projection' or nspname ~ '_g[0-9]+$') and relkind = 'r' and relpersistence = 'u'`
+	ask := func(sql string, into ...any) error {
+		conn, err := pgx.Connect(t.Context(), cluster.URL())
+		if err != nil {
+			return err
+		}
+		defer conn.Close(context.WithoutCancel(t.Context()))
+		return conn.QueryRow(t.Context(), sql).Scan(into...)
+	}
+	require.NoError(t, ask(books, &before))
+	require.NoError(t, ask(`select pid from pg_stat_activity where application_name = 'bahi' limit 1`, &process))
+	require.NoError(t, syscall.Kill(process, syscall.SIGKILL))
+	require.Eventually(t, func() bool {
+		again := ask(books, &after) == nil && after != before
+		r := c.GET("/bank/1")
+		if r.Response.StatusCode == http.StatusOK {
+			require.JSONEq(t, account, r.Text)
+		}
+		return again && r.Response.StatusCode == http.StatusOK
+	}, time.Minute, time.Millisecond)
+	apptest.Healthy(t, command("doctor"))
+	p.Stop()
+
+	var tables int
+	require.NoError(t, ask(unlogged, &tables))
+	require.Positive(t, tables)
+	p = apptest.Serve(t, command("serve").With("BAHI_UNLOGGED_TABLES=false"))
+	p.Ready()
+	require.JSONEq(t, account, p.Client().GET("/bank/1").Status(200).Text)
+	require.NoError(t, ask(unlogged, &tables))
+	require.Zero(t, tables)
+}
+
+// journalServer returns the address of a gateway to another log, which has a test's journals.
+func journalServer(t *testing.T) string {
+	t.Helper()
+	log, _ := apptest.EmptyLog(t)
+	return journaltest.Served(t, log)
+}
+
+// A log gets a journal, and keeps its positions, proofs and checkpoints. Then no node serves it without the journal.
+func TestALogIsCopiedToAJournalAndServedWithIt(t *testing.T) {
+	t.Parallel()
+	database, data, server := apptest.Database(t), t.TempDir(), journalServer(t)
+	bahi := func(journal string, args ...string) *apptest.Cmd {
+		return apptest.Command(t, data, args...).With("DATABASE_URL="+database, "EVENTSTORE_URL="+journal)
+	}
+	done := func(cmd *apptest.Cmd) string {
+		t.Helper()
+		out, wrong, status := apptest.Execute(t, cmd)
+		require.Equal(t, 0, status, "%s%s", out, wrong)
+		return out
+	}
+	refused := func(why string, cmd *apptest.Cmd) {
+		t.Helper()
+		out, wrong, status := apptest.Execute(t, cmd)
+		require.NotZero(t, status)
+		require.Empty(t, out)
+		require.Contains(t, wrong, why)
+	}
+	before := apptest.Serve(t, bahi("", "serve"))
+	before.Ready()
+	clerk := before.Client()
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	clerk.POST(apptest.Ledger(account, "/rows"), `{"rows":[{"date":"2025-03-02","in_entries":[{"amount":1}]},{"date":"2025-03-03",`+
+		`"in_entries":[{"amount":2}]}]}`).Status(201)
+	want := map[string]string{}
+	for _, path := range []string{"/banks", apptest.Ledger(account)} {
+		want[path] = clerk.GET(path).Status(200).Text
+	}
+	at := clerk.GET("/banks").Status(200).Header("Bahi-Position")
+	require.Eventually(t, func() bool {
+		_, _, status := apptest.Execute(t, bahi("", "audit", "proof", at))
+		return status == 0
+	}, app.SigningTimeout, app.PollInterval, "it is signed for")
+	kept := audittest.File(t, "kept", []byte(done(bahi("", "audit", "checkpoint"))))
+	refused("other", bahi("", "events", "copy", "--to", server))
+	before.Stop()
+
+	refused("the journal is empty, and the log is not", bahi(server, "serve"))
+	require.Regexp(t, `^\d+ events are in the journal bahi-\S+\. From now on`, done(bahi("", "events", "copy", "--to", server)))
+	refused("set EVENTSTORE_URL", bahi("", "serve"))
+	after := apptest.Serve(t, bahi(server, "serve"))
+	after.Ready()
+	for path, text := range want {
+		require.Equal(t, text, after.Client().GET(path).Status(200).Text)
+	}
+	apptest.Post(after.Client(), account, apptest.Deposit("2025-03-04", "4"))
+	after.Stop()
+	require.Contains(t, done(bahi(server, "audit", "verify", "--store", "--checkpoint", kept)), "VERIFIED.")
+	backup := filepath.Join(t.TempDir(), "backup")
+	done(bahi(server, "backup", backup))
+	done(bahi(server, "restore", "--drill", backup))
 }
