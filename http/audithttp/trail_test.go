@@ -41,14 +41,6 @@ func dealings(t *testing.T, o *apptest.Server) (clerk *apitest.Client, account i
 	return clerk, account, row
 }
 
-// dayOf returns the day of a trail's first change in the workshop's zone. Now may be the next day already.
-func dayOf(t *testing.T, o *apptest.Server, of apptest.Trail) string {
-	t.Helper()
-	zone, err := o.Sys.Settings.Zone()
-	require.NoError(t, err)
-	return of.Changes[0].RecordedAt.In(zone).Format(time.DateOnly)
-}
-
 func TestTrailShowsActorChangeAndReason(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
@@ -147,7 +139,9 @@ func TestTrailFiltersByRecordPartyUserAndDay(t *testing.T) {
 	auditor := o.Auditor(o.Home)
 	all := apptest.TrailOf(auditor, "")
 	require.Len(t, all.Changes, 13)
-	today := dayOf(t, o, all)
+	zone, err := o.Sys.Settings.Zone()
+	require.NoError(t, err)
+	today := all.Changes[0].RecordedAt.In(zone).Format(time.DateOnly) // now may be the next day already
 	for query, want := range map[string]int{
 		fmt.Sprintf("?account=%d", account):                          10,
 		fmt.Sprintf("?account=%d", other):                            2,
