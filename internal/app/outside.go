@@ -82,7 +82,7 @@ type limitSettings struct {
 const (
 	OwnAddress = "http://127.0.0.1:8080"
 	maxGrace   = 29 * 24 * time.Hour // a deletion is promised within 30 days, and takes some time itself
-	BlobsPath  = "/blobs/"
+	blobsPath  = "/blobs/"
 	KeySize    = 32
 )
 
@@ -143,7 +143,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	}
 	if s.Blobs = s.outside.bucket; s.Blobs == nil {
 		s.Blobs, err = blob.Open(ctx, "", blob.Files{
-			Folder: filepath.Join(s.Settings.Data, "blobs"), BaseURL: o.PublicURL + BlobsPath, Key: linkKey,
+			Folder: filepath.Join(s.Settings.Data, "blobs"), BaseURL: o.PublicURL + blobsPath, Key: linkKey,
 		})
 		if err != nil {
 			return err

@@ -69,7 +69,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	operations.Captured["gateway"] = s.capturedReplies
 	s.captureNotices(operations.Captured)
 	operations.Register()
-	a.Page(BlobsPath, s.Blobs.Handler(s.Log))
+	a.Page(blobsPath, s.Blobs.Handler(s.Log))
 }
 
 // registry returns the reader of this program's projections' states.

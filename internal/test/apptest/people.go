@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/mail"
 	"net/textproto"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,8 +23,6 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"gocloud.dev/blob/driver"
-	"gocloud.dev/blob/fileblob"
 
 	"bahi/commands"
 	"bahi/commands/messagingcmd"
@@ -239,19 +236,6 @@ func (o *Server) Path(link string) string {
 	path, ours := strings.CutPrefix(link, app.OwnAddress)
 	require.True(o.T, ours, link)
 	return path
-}
-
-// BlobLink signs a link to a picture like the system, with the test's own expiry.
-func (o *Server) BlobLink(key string, lasts time.Duration) string {
-	o.T.Helper()
-	secret, err := o.Sys.Vault.Named(o.T.Context(), "blob-links", app.KeySize)
-	require.NoError(o.T, err)
-	base, err := url.Parse(app.OwnAddress + app.BlobsPath)
-	require.NoError(o.T, err)
-	link, err := fileblob.NewURLSignerHMAC(base, secret).URLFromKey(o.T.Context(), key,
-		&driver.SignedURLOptions{Method: http.MethodGet, Expiry: lasts})
-	require.NoError(o.T, err)
-	return o.Path(link.String())
 }
 
 // Visited returns a running server and its data folder as a Server.
