@@ -401,5 +401,33 @@ func wordOf(option any, all ...string) string {
 	return cmp.Or(english[use][name], labelOf(name))
 }
 
+// purposes are the values of autocomplete for what visitors enter about themselves (WCAG 1.3.5), by name.
+var purposes = map[string]string{
+	"first_name": "given-name", "last_name": "family-name", "current_password": "current-password",
+	"user_name": "name", "user_email": "email", "user_phone": "tel",
+}
+
+// Purpose returns the value of autocomplete, or "". Only a visitor's own page asks for an email in a field without a scope. Browsers enter
+// no stored password into a field for a new one.
+func (f field) Purpose() string {
+	switch {
+	case f.Name == "email" && f.Scope == "":
+		return "email"
+	case f.Kind == "secret":
+		return cmp.Or(purposes[f.Name], "new-password")
+	}
+	return purposes[f.Name]
+}
+
+// Keyboard returns the value of inputmode of a text, or "".
+func (f field) Keyboard() string {
+	for _, kind := range []string{"email", "url", "tel"} {
+		if strings.HasSuffix(strings.ToLower(strings.ReplaceAll(f.Key, "phone", "tel")), kind) {
+			return kind
+		}
+	}
+	return ""
+}
+
 // ID returns the id of the input.
 func (f field) ID() string { return fieldID(f.Name) + f.Scope }
