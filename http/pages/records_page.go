@@ -123,7 +123,7 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 		out.Text, out.Link = text, text
 	case name == "phone":
 		out.Text = phone(text)
-	case name == "secretSettings":
+	case name == "secretSettings", name == "field":
 		out.Text = d.lang.t(labelOf(lastPart(text)))
 	default:
 		out.Text, out.Long = text, len(text) > 200 || strings.Contains(text, "\n")
