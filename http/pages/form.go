@@ -56,7 +56,8 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) (dra
 	values, _ := value.(map[string]any)
 	computed, _ := values["computed"].([]any)
 	for _, p := range s.Properties {
-		if p.ReadOnly {
+		outOnly := strings.HasPrefix(prefix, "in_entries[") && strings.HasSuffix(p.Description, "; OUT only")
+		if p.ReadOnly || outOnly && values[p.Name] == nil {
 			continue
 		}
 		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: hintOf(p.Description), Options: p.Options, List: p.List}
