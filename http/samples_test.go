@@ -166,11 +166,12 @@ func (w *things) value(t *testing.T, name string) string {
 		w.values["giving_id"], w.values["taking_id"] = giving, taking
 		return w.values[name]
 	}
-	if name == "message_template_id" || name == "template_channel_id" { // a network has it
+	if strings.HasSuffix(name, "_template_id") || name == "template_channel_id" { // a network has them
 		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
-		all := apitest.Read[[]messagingview.Template](w.asha.GET("/api/chat/templates").Status(200))
-		w.values["message_template_id"], w.values["template_channel_id"] = strconv.FormatInt(all[0].ID, 10), strconv.FormatInt(all[0].ChannelID,
-			10)
+		for _, one := range apitest.Read[[]messagingview.Template](w.asha.GET("/api/chat/templates").Status(200)) {
+			w.values[one.Name+"_template_id"] = strconv.FormatInt(one.ID, 10)
+			w.values["template_channel_id"] = strconv.FormatInt(one.ChannelID, 10)
+		}
 		return w.values[name]
 	}
 	if name == "through" { // the only closed period

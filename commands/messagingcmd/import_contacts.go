@@ -25,7 +25,7 @@ import (
 // contactColumns are the column names of a file of contacts.
 var contactColumns = spreadsheet.Named(map[string]string{
 	"name": "contact contactname fullname", "phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno",
-	"email": "mail emailaddress", "source": "", "lists": "list listids",
+	"email": "mail emailaddress", "source": "", "listIds": "list lists listids",
 	"optIn": "optin consent", "optInEvidence": "optinevidence evidence",
 })
 
@@ -60,7 +60,7 @@ func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Reque
 	if err != nil {
 		return Imported{}, err
 	}
-	i := importing{h: h, req: req, wrong: wrong}
+	i := importing{h: h, req: req, columns: columns, wrong: wrong}
 	for n := 0; n*batchSize < len(rows); n++ {
 		batch := rows[n*batchSize : min(len(rows), (n+1)*batchSize)]
 		if err := i.write(ctx, n, batch); err != nil {
@@ -68,15 +68,16 @@ func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Reque
 		}
 	}
 	slices.SortFunc(i.wrong, func(a, b spreadsheet.RowError) int { return a.Row - b.Row })
-	i.out.Result, i.out.Replayed = spreadsheet.Result(i.created, i.wrong, columns), i.created > 0 && i.replayed == i.created
+	i.out.Result, i.out.Replayed = spreadsheet.Result(i.created, i.wrong, i.columns), i.created > 0 && i.replayed == i.created
 	i.out.Result.Warnings = i.warnings
 	return i.out, nil
 }
 
 // importing is a running import.
 type importing struct {
-	h   *commands.Handler
-	req commands.Request
+	h       *commands.Handler
+	req     commands.Request
+	columns *spreadsheet.Columns
 
 	created, replayed int
 	wrong, warnings   []spreadsheet.RowError
@@ -215,11 +216,11 @@ func (i *importing) repeat(ctx context.Context, out commands.Outcome[contact.Sta
 // count counts a created or refused row.
 func (i *importing) count(row imported, refused error, at event.Position, replayed bool) {
 	if f, ok := errors.AsType[*fault.Error](refused); ok {
-		i.wrong = append(i.wrong, spreadsheet.RowError{Row: row.number, Error: spreadsheet.InOneLine(f)})
+		i.wrong = append(i.wrong, spreadsheet.RowError{Row: row.number, Error: i.columns.Named(f)})
 		return
 	}
 	if w, ok := errors.AsType[*fault.Error](row.warning); ok {
-		i.warnings = append(i.warnings, spreadsheet.RowError{Row: row.number, Error: spreadsheet.InOneLine(w)})
+		i.warnings = append(i.warnings, spreadsheet.RowError{Row: row.number, Error: i.columns.Named(w)})
 	}
 	if i.created++; replayed {
 		i.replayed++
@@ -252,7 +253,7 @@ func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported,
 			}
 		}
 		if refused, ok := errors.AsType[*fault.Error](err); ok {
-			wrong = append(wrong, spreadsheet.RowError{Row: r.Number, Error: spreadsheet.InOneLine(refused)})
+			wrong = append(wrong, spreadsheet.RowError{Row: r.Number, Error: columns.Named(refused)})
 			return nil
 		}
 		rows = append(rows, row)
@@ -284,23 +285,23 @@ func contactOf(r spreadsheet.Row, columns *spreadsheet.Columns) (row imported, e
 	if s := row.add.Source; s != "" && !slices.Contains([]string{"chat", "social", contact.Manual}, s) {
 		faults = append(faults, fault.Field{Field: "source", Message: "expected chat, social or manual"})
 	}
-	for _, text := range strings.FieldsFunc(cells["lists"], func(c rune) bool { return strings.ContainsRune(",;| ", c) }) {
+	for _, text := range strings.FieldsFunc(cells["listIds"], func(c rune) bool { return strings.ContainsRune(",;| ", c) }) {
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || id < 1 {
-			faults = append(faults, fault.Field{Field: "lists", Message: "expected ids of lists"})
+			faults = append(faults, fault.Field{Field: "listIds", Message: "expected ids of lists"})
 			break
 		}
 		row.add.ListIDs = append(row.add.ListIDs, id)
 	}
 	if len(row.add.ListIDs) > maxLists {
-		faults = append(faults, fault.Field{Field: "lists", Message: "at most 100"})
+		faults = append(faults, fault.Field{Field: "listIds", Message: "at most 100"})
 	}
 	switch strings.ToLower(cells["optIn"]) {
 	case "", "false", "no", "0":
 	case "true", "yes", "1":
 		switch row.add.Evidence = cells["optInEvidence"]; {
 		case row.add.Evidence == "":
-			faults = append(faults, fault.Field{Field: "optInEvidence", Message: "is required with optIn"})
+			faults = append(faults, fault.Field{Field: "optInEvidence", Message: "is required with a consent"})
 		case utf8.RuneCountInString(row.add.Evidence) > maxEvidence:
 			faults = append(faults, fault.Field{Field: "optInEvidence", Message: "at most 500 characters"})
 		}

@@ -43,8 +43,8 @@ func Result(created int, wrong []RowError, columns *Columns) ImportResult {
 	return ImportResult{Success: created > 0 || len(wrong) == 0, Created: created, Failed: len(wrong), Errors: wrong, Columns: columns}
 }
 
-// InOneLine returns all faults of a row in one line.
-func InOneLine(wrong *fault.Error) string {
+// inOneLine returns all faults of a row in one line.
+func inOneLine(wrong *fault.Error) string {
 	if len(wrong.Fields) == 0 {
 		return wrong.Detail
 	}
@@ -271,7 +271,7 @@ func (c *Columns) Named(wrong *fault.Error) string {
 			}
 		}
 	}
-	return InOneLine(&renamed)
+	return inOneLine(&renamed)
 }
 
 // Guess returns the field with a name similar to the header, or "". A field with a name that is a word of the header ranks first.

@@ -323,10 +323,10 @@ func TestContactsAreImported(t *testing.T) {
 		"Imran;+91 98123 45702;imran@example.org;%d;yes;Form 7\nAgain;919812345702;;;;\nThere too;919812345701;;;;\n;919812345703;;;;\nNo "+
 		"evidence;;x;;true;\nUnknown list;;;999999;;\nPlain;;;;;\n", list)
 	key := c.With("Idempotency-Key", "import")
-	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has the same phone"},` +
-		`{"row":4,"error":"phone: Another contact has this phone"},` +
-		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address (\"x\"); optInEvidence: is required ` +
-		`with optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
+	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"Mobile: row 2 has the same phone"},` +
+		`{"row":4,"error":"Mobile: Another contact has this phone"},` +
+		`{"row":5,"error":"Name: 1 to 100 characters"},{"row":6,"error":"E-mail: expected an email address ` +
+		`(\"x\"); opt_in_evidence: is required with a consent"},{"row":7,"error":"lists [0]: Contact list not found"}]}`
 	toldOf(t, bring(key, file), want)
 	imran := appears(t, c, "Imran")
 	require.Equal(t, []any{"919812345702", true, "Form 7", []int64{list}},
@@ -344,7 +344,7 @@ func TestContactsAreImported(t *testing.T) {
 		require.Equal(t, fmt.Sprint("91981234571", i), *appears(t, c, fmt.Sprint("Book", i)).Phone, name)
 	}
 	toldOf(t, bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n"),
-		`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters `+
+		`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"opt in evidence: at most 500 characters `+
 			`(\"`+strings.Repeat("a", 60)+`…\")"}]}`)
 
 	// Unread columns are reported.

@@ -56,7 +56,8 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) (dra
 	values, _ := value.(map[string]any)
 	computed, _ := values["computed"].([]any)
 	for _, p := range s.Properties {
-		if p.ReadOnly {
+		outOnly := strings.HasPrefix(prefix, "in_entries[") && strings.HasSuffix(p.Description, "; OUT only")
+		if p.ReadOnly || outOnly && values[p.Name] == nil {
 			continue
 		}
 		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: hintOf(p.Description), Options: p.Options, List: p.List}
@@ -399,6 +400,34 @@ func wordOf(option any, all ...string) string {
 		use = "incoming"
 	}
 	return cmp.Or(english[use][name], labelOf(name))
+}
+
+// purposes are the values of autocomplete for what visitors enter about themselves (WCAG 1.3.5), by name.
+var purposes = map[string]string{
+	"first_name": "given-name", "last_name": "family-name", "current_password": "current-password",
+	"user_name": "name", "user_email": "email", "user_phone": "tel",
+}
+
+// Purpose returns the value of autocomplete, or "". Only a visitor's own page asks for an email in a field without a scope. Browsers enter
+// no stored password into a field for a new one.
+func (f field) Purpose() string {
+	switch {
+	case f.Name == "email" && f.Scope == "":
+		return "email"
+	case f.Kind == "secret":
+		return cmp.Or(purposes[f.Name], "new-password")
+	}
+	return purposes[f.Name]
+}
+
+// Keyboard returns the value of inputmode of a text, or "".
+func (f field) Keyboard() string {
+	for _, kind := range []string{"email", "url", "tel"} {
+		if strings.HasSuffix(strings.ToLower(strings.ReplaceAll(f.Key, "phone", "tel")), kind) {
+			return kind
+		}
+	}
+	return ""
 }
 
 // ID returns the id of the input.

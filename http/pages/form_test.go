@@ -275,6 +275,14 @@ func TestFormDrawsInputs(t *testing.T) {
 	page = render(t, secret.fields("", map[string]any{"new_password": "hidden"}, nil, 0))
 	require.NotContains(t, page, "hidden\"")
 	require.Contains(t, page, `type="password"`)
+	own := render(t, operationOf(t, "register").Body.fields("", nil, nil, 0))
+	for _, shown := range []string{
+		`name="first_name" required autocomplete="given-name"`,
+		`<input value="" inputmode="email" id="f-email" name="email" required autocomplete="email"`,
+		`type="password" id="f-password" name="password" required autocomplete="new-password"`,
+	} {
+		require.Contains(t, own, shown)
+	}
 	for name, label := range map[string]string{"unreadCount": "Unread count", "client_id": "Client", "gstin": "GSTIN"} {
 		require.Equal(t, label, labelOf(name))
 	}

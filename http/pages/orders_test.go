@@ -188,16 +188,19 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	b.follow(b.site.Ask(http.MethodPost, parties, set)).Says("Meera", "Meera Shah")
 
 	tried := b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
-		"templateId", "1", "preview", "page").Is(200).Says("What it would do")
+		"templateId", "2", "preview", "page").Is(200).Says(
+		"What it would do Counts Waiting 1 Parties 2 Skipped 1 Skipped reasons No contact 1 As of 31 Mar 2025 Channel Sales Template balance")
 	kept := filled(tried, `value="request-confirmations"`)
-	require.Equal(t, []string{"client", "2025-03-31", "1"}, []string{kept.Get("kind"), kept.Get("as_of"), kept.Get("templateId")})
+	require.Equal(t, []string{"client", "2025-03-31", "2"}, []string{kept.Get("kind"), kept.Get("as_of"), kept.Get("templateId")})
 	require.NotContains(t, kept, "channelId", "it is that of the template")
 	b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
-		"templateId", "1").Is(303) // order_ready has two numbered placeholders
+		"templateId", "1").Is(422).Says("the template shows neither a balance nor the statement")
+	b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
+		"templateId", "2").Is(303)
 	b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
 		"templateId", "9").Is(422)
 	one := "/app/confirmations/1"
-	b.get(confirmations).Is(200).Says("Clients · 31 Mar 2025", "order_ready · Sales ·")
+	b.get(confirmations).Is(200).Says("Clients · 31 Mar 2025", "balance · Sales ·")
 	require.Eventually(t, func() bool {
 		return clerk.GET("/books/confirmations/1/parties?status=silent").Status(200).Header("X-Total-Count") == "1"
 	}, time.Minute, 20*time.Millisecond)
@@ -205,7 +208,7 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	require.NotContains(t, seen.Words(), "Failed 0")
 	require.NotContains(t, seen.Words(), "Nobody gets a message")
 	second := apptest.IdOf(t, []byte(clerk.POST("/books/confirmations",
-		`{"accounts":[2],"as_of":"2025-03-31","channelId":1,"templateId":1}`).Status(201).Text))
+		`{"accounts":[2],"as_of":"2025-03-31","channelId":1,"templateId":2}`).Status(201).Text))
 	b.get(fmt.Sprint(confirmations, "/", second)).Is(200).Says("Ravi · 31 Mar 2025", "Nobody gets a message", "Skipped 1")
 	clerk.POST(fmt.Sprintf("/client-ledger/%d", account), `{"date":"2025-03-01","out_entries":[{"amount":1200}]}`).Status(201)
 	listed := b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide", "Changed since it was asked", "₹0.00 settled")

@@ -181,7 +181,9 @@ func (d *desk) act() page {
 		return page{}
 	case out.dry, a.shows:
 		made, _ := answer.(map[string]any)
-		if in.answer = d.drawn(a.says, made); in.answer == nil {
+		if in.answer = d.drawn(a.says, made); in.answer == nil && made["id"] != nil && d.of.live != nil { // a record
+			in.answer = &display{Pairs: d.live(o.Answer, made)}
+		} else if in.answer == nil {
 			in.answer = new(d.shown("", o.Answer, answer))
 		}
 		if in.tried = out.dry; !in.tried {

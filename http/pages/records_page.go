@@ -123,7 +123,7 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 		out.Text, out.Link = text, text
 	case name == "phone":
 		out.Text = phone(text)
-	case name == "secretSettings":
+	case name == "secretSettings", name == "field":
 		out.Text = d.lang.t(labelOf(lastPart(text)))
 	default:
 		out.Text, out.Long = text, len(text) > 200 || strings.Contains(text, "\n")
@@ -243,6 +243,16 @@ type recordPage struct {
 // inside are fields that only programs need.
 var inside = regexp.MustCompile(`^(id|.*_id|.*Id|revision|created_?[aA]t|updated_?[aA]t|has[A-Z].*)$`)
 
+// live returns the values of a record that change by themselves.
+func (d *desk) live(s *schema, record map[string]any) (all []display) {
+	for _, name := range d.of.live {
+		if one := d.cell(name, s.of(name), record); !one.Empty() {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // record shows a record, and the forms of its actions.
 func (d *desk) record(in sent) page {
 	record, refused := d.find()
@@ -263,11 +273,7 @@ func (d *desk) record(in sent) page {
 			internal = append(internal, p.Name)
 		}
 	}
-	for _, name := range d.of.live {
-		if one := d.cell(name, s.of(name), record); !one.Empty() {
-			b.Live = append(b.Live, one)
-		}
-	}
+	b.Live = d.live(s, record)
 	if d.of.cells != "" {
 		internal = nil
 	} else if !d.scripted() { // for a script, the live part is enough

@@ -246,8 +246,9 @@ func TestFilesAreImported(t *testing.T) {
 		return upload(t, v.HTTP, o.URL+page, values, name, content).Words()
 	}
 	const contacts = "/app/list/contacts"
-	report := send(contacts, "import-messaging-contacts", "people.csv", "name,phone,shoe size\nImran,9812345702,8\n,9812345703,\n")
-	for _, text := range []string{"Done", "Added 1", "Failed 1", "1 to 100 characters", "shoe size"} {
+	report := send(contacts, "import-messaging-contacts", "people.csv", "name,phone,shoe size,opt in\nImran,9812345702,8,no\n,9812345703,,\n")
+	for _, text := range []string{"Done", "Added 1", "Failed 1", "1 to 100 characters", "shoe size",
+		"Field Consents to messages Header opt in"} {
 		require.Contains(t, report, text)
 	}
 	b.get(contacts).Is(200).Says("Imran")

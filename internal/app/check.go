@@ -167,6 +167,12 @@ func (o *IntegrationSettings) openNetworks(c *clients, found func(settings strin
 	var err error
 	c.exceptions, err = egress.Parse(o.FetchAllow)
 	found("BAHI_FETCH_ALLOW", err)
+	for _, set := range [][2]string{
+		{"CHAT_BASE_URL", o.ChatURL}, {"TELEGRAM_BASE_URL", o.TelegramURL}, {"GMAIL_BASE_URL", o.GmailURL}, {"GMAIL_TOKEN_URL", o.GmailTokens},
+		{"TWITTER_BASE_URL", o.TwitterURL}, {"CRM_URL", o.CRMURL}, {"CRM_TOKEN_URL", o.CRMTokenURL}, {"CHAT_LOOKUP_URL", o.ChatLookup},
+	} {
+		found(set[0], c.exceptions.Check(set[1]))
+	}
 	c.networks, err = chat.New(chat.Settings{
 		ChatURL: o.ChatURL, GatewayURL: o.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
 		GmailTokenURL: o.GmailTokens, Product: o.ChatProduct, LimitField: o.ChatLimit, Client: c.exceptions.Client(),

@@ -124,6 +124,9 @@ func (s *System) conversing(ctx context.Context, proof chatgateway.Proof) ([]web
 	k := &webhooks.Conversations{MessageService: s.Messages, ChannelSecrets: s.Messages, Gateway: proof, Social: o.SocialSecrets,
 		Verify: o.SocialVerify, Now: time.Now}
 	k.Notices, k.Own = s.notices, s.Settings.Outside.ChatSender
+	if s.Settings.Outside.ChatURL != "" && len(o.SocialSecrets) == 0 {
+		s.Log.Warn("without SOCIAL_APP_SECRET, calls of the chat network are refused unless their channel has an appSecret")
+	}
 	if k.Verify == "" {
 		var err error
 		if k.Verify, err = s.webhookSecret(ctx, "social"); err != nil {

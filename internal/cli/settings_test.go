@@ -153,6 +153,8 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_ADDR=127.0.0.1:99999":                            "BAHI_ADDR: ",
 		"BAHI_ADDR=127.0.0.1:htpt":                             "BAHI_ADDR: ",
 		"BAHI_GATEWAY_GRPC_ADDR=127.0.0.1:-1":                  "BAHI_GATEWAY_GRPC_ADDR: ",
+		"CHAT_BASE_URL=http://10.0.0.8/v21.0":                  "CHAT_BASE_URL: 10.0.0.8:80 is not a public address",
+		"CRM_URL=http://localhost:9000/leads":                  "CRM_URL: localhost:9000 is not a public address",
 		"SOCIAL_APP_SECRET=a,,b":                               "SOCIAL_APP_SECRET: a secret is empty",
 		"BAHI_TRUSTED_PROXIES=abc":                             "BAHI_TRUSTED_PROXIES: ",
 		"BAHI_WEBHOOK_DAYS=0":                                  "BAHI_WEBHOOK_DAYS: ",

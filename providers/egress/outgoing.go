@@ -7,13 +7,16 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -79,6 +82,21 @@ func (e Allowlist) allows(at netip.AddrPort) bool {
 	}
 	public := addr.IsGlobalUnicast() && !addr.IsPrivate() && !slices.ContainsFunc(special, within)
 	return public && (at.Port() == 443 || at.Port() == 80)
+}
+
+// Check returns an error for a URL with an address that no call may reach. Names are resolved when they are called.
+func (e Allowlist) Check(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" {
+		return nil //nolint:nilerr // the caller reads the URL
+	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	target := net.JoinHostPort(u.Hostname(), port)
+	at, err := netip.ParseAddrPort(strings.Replace(target, "localhost:", "127.0.0.1:", 1))
+	if err != nil || slices.Contains(e.hosts, target) || e.allows(at) {
+		return nil //nolint:nilerr // a name
+	}
+	return fmt.Errorf("%s is not a public address on port 80 or 443: list it in BAHI_FETCH_ALLOW", target)
 }
 
 // Client returns a client that enforces the rules. It follows no redirect, because a request may have credentials.

@@ -48,6 +48,11 @@ func TestOnlyPublicAddressesAndExceptionsAreCalled(t *testing.T) {
 	byName := "http://localhost:" + at.Port()
 	_, err = get(t, client(t, "localhost:"+at.Port()), byName)
 	require.NoError(t, err)
+	named, err := egress.Parse([]string{"localhost:" + at.Port()})
+	require.NoError(t, err)
+	for _, allowed := range []string{byName, "https://graph.example.com/v21.0", "http://8.8.8.8", ""} {
+		require.NoError(t, named.Check(allowed))
+	}
 
 	for _, c := range []*http.Client{client(t), client(t, "127.0.0.1:1", "10.0.0.0/8", "localhost:1")} {
 		for _, address := range []string{
@@ -57,6 +62,7 @@ func TestOnlyPublicAddressesAndExceptionsAreCalled(t *testing.T) {
 		} {
 			_, err := get(t, c, address)
 			require.ErrorIs(t, err, egress.ErrNotAllowed, address)
+			require.ErrorContains(t, egress.Allowlist{}.Check(address), "is not a public address", "a setting is refused before it is used")
 		}
 	}
 }

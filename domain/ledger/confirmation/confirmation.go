@@ -225,10 +225,10 @@ func (c Begin) Decide(State) ([]event.Event[State], error) {
 // places are the names of a template's placeholders, in the order of numbered placeholders.
 var places = []string{"name", "as_of", "cash", "fine", "link"}
 
-// Params returns the value of each placeholder of a template. The error names a placeholder without a value. The value of a button is the
-// token of its URL, the value of a document is the statement.
+// Params returns the value of each placeholder of a template. The error names a placeholder without a value, or says that the template shows
+// the party nothing to confirm. The value of a button is the token of its URL, the value of a document is the statement.
 func Params(parameters, extras []string) (map[string]string, error) {
-	params := map[string]string{}
+	params, shown := map[string]string{}, false
 	for _, place := range append(append([]string{}, parameters...), extras...) {
 		value := ""
 		for i, name := range places {
@@ -246,6 +246,10 @@ func Params(parameters, extras []string) (map[string]string, error) {
 			return nil, fault.Wrong("templateId", "the template's placeholder "+place+" is none of "+strings.Join(places, ", ")+" or 1 to 5")
 		}
 		params[place] = "{{" + value + "}}"
+		shown = shown || value != "name" && value != "as_of"
+	}
+	if !shown {
+		return nil, fault.Wrong("templateId", "the template shows neither a balance nor the statement")
 	}
 	return params, nil
 }

@@ -77,6 +77,8 @@ func TestPlaceholders(t *testing.T) {
 	params, err = confirmation.Params([]string{"cash", "link"}, nil)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"cash": "{{cash}}", "link": "{{link}}"}, params)
+	_, err = confirmation.Params([]string{"1", "2"}, nil)
+	require.ErrorContains(t, err, "neither a balance nor the statement")
 	for _, place := range []string{"6", "discount", "header_image"} {
 		_, err = confirmation.Params([]string{place}, nil)
 		require.ErrorContains(t, err, "placeholder "+place)

@@ -202,7 +202,7 @@ type Given struct {
 	Change
 
 	ConsumerSecret patch.Field[string] `json:"consumerSecret,omitzero" maxLength:"4096" doc:"Secret with which twitter signs its calls; never shown again"`
-	AppSecret      patch.Field[string] `json:"appSecret,omitzero" maxLength:"4096"      doc:"Secret with which a chat network signs its calls; never shown again"`
+	AppSecret      patch.Field[string] `json:"appSecret,omitzero" maxLength:"4096"      doc:"Secret with which a chat network signs its calls. Without it and without one of the operator, they are refused. Never shown again"`
 	RefreshToken   patch.Field[string] `json:"refreshToken,omitzero" maxLength:"4096"   doc:"OAuth refresh token of gmail or twitter; never shown again"`
 	ClientSecret   patch.Field[string] `json:"clientSecret,omitzero" maxLength:"4096"   doc:"OAuth client secret at gmail or twitter; never shown again"`
 }
