@@ -148,6 +148,7 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 	list := apitest.Read[messagingview.ContactList](stranger.POST(contactLists, `{"name":"Theirs"}`).Status(201))
 	for more, wrong := range map[string][2]string{
 		`"all","templateParams":{"1":"a\nb"}`: {"templateParams.1", "must have no line break, no tab and at most three blanks in a row"},
+		`"all","templateParams":{"Name":""}`:  {"templateParams.Name", "the template has no such placeholder"},
 		fmt.Sprintf(`"%d"`, list.ID):          {"audience", "expected all or the id of a contact list"},
 	} {
 		c.POST(campaigns, fmt.Sprintf(`{"name":"x","type":"broadcast","templateId":%d,"audience":%s}`, plain, more)).
