@@ -21,7 +21,8 @@ const (
 	herPhone    = "919765401234"
 	herQuestion = "Marmalade-coloured bangles, please"
 	herMessage  = "Is my quintessential nosepin ready"
-	herOrder    = "payal 250 gm for Xylocarpa"
+	herItem     = "quandong"
+	herOrder    = herItem + " 250 gm for Xylocarpa"
 	herWork     = "Harpsichordist of the house"
 )
 
@@ -69,7 +70,7 @@ func TestAPersonIsErasedFromAllAreas(t *testing.T) {
 	o := apptest.Visited(p, data)
 	asha := everywhere(t, o)
 	known := apptest.NewTraces(t)
-	known.Know(herAddress, "Zéphyrine", "Brandywine", herPhone[2:], herQuestion, herMessage, herOrder, herWork)
+	known.Know(herAddress, "Zéphyrine", "Brandywine", herPhone[2:], herQuestion, herMessage, herOrder, herItem, "Xylocarpa", herWork)
 	anywhere := func() (found []string) {
 		apptest.Cluster(t, data, func(url string) { found = append(known.InFiles(data), known.InDatabase(url)...) })
 		return found
