@@ -24,7 +24,8 @@ import (
 
 // contactColumns are the column names of a file of contacts.
 var contactColumns = spreadsheet.Named(map[string]string{
-	"name": "contact contactname fullname customer customername नाम पूरानाम ग्राहक ग्राहककानाम " +
+	"name": "contact contactname fullname customer customername " +
+		"नाम पूरानाम ग्राहक ग्राहककानाम " +
 		"નામ પૂરુંનામ ગ્રાહક ગ્રાહકનુંનામ",
 	"phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno cell cellno " +
 		"फोन फ़ोन फोननंबर फ़ोननंबर मोबाइल मोबाइलनंबर " +

@@ -60,8 +60,9 @@ func TestContactsAreImported(t *testing.T) {
 		`"error":"name: 1 to 100 characters (\"`+strings.Repeat("a", 60)+`…\")"}]}`)
 	require.Len(t, people(t, c, "?search=Imran"), 1)
 	for i, names := range []string{"Name;Mobile No.", "Name;Phone No", "Name;Mobile Number", "Name;Contact no.",
-		"Customer Name;Cell", "नाम;मोबाइल", "पूरा नाम;फ़ोन नंबर", "ग्राहक का नाम;मोबाइल नं.",
-		"નામ;ફોન", "ગ્રાહકનું નામ;મોબાઈલ નંબર"} {
+		"Customer Name;Cell", "नाम;मोबाइल", "पूरा नाम;फ़ोन नंबर",
+		"ग्राहक का नाम;मोबाइल नं.", "નામ;ફોન",
+		"ગ્રાહકનું નામ;મોબાઈલ નંબર"} {
 		bring(c, fmt.Sprintf("%s\nBook%d;98123 4571%d\n", names, i, i)).Status(200)
 		require.Equal(t, fmt.Sprint("91981234571", i), *appears(t, c, fmt.Sprint("Book", i)).Phone, names)
 	}

@@ -76,7 +76,8 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 		Problem(422, "Validation error", "channelId", "expected a whole number", "templateParams.2", "expected a text",
 			"templateParams.3", "the template has no such placeholder")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"imageUrl":"a.jpg","caption":%q}`, page.ID, strings.Repeat("क", 1025))).
-		Problem(422, "Validation error", "caption", "at most 1024 characters", "imageUrl", "expected an address like https://cdn.example.org/a.jpg",
+		Problem(422, "Validation error", "caption", "at most 1024 characters",
+			"imageUrl", "expected an address like https://cdn.example.org/a.jpg",
 			"channelId", "The channel does not reach the contact")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, page.ID, ready)).Problem(422, "Validation error",
 		"templateId", "Template not found", "channelId", "The channel does not reach the contact")
