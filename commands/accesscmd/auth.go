@@ -17,6 +17,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/claims"
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/domain/person"
 )
 
@@ -128,13 +129,13 @@ func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, token, password string) (out commands.Outcome[user.State],
 	err error) {
 	if commands.Untried(ctx) != nil {
-		return out, a.tryPassword(ctx, user.State{}, password)
+		return out, cmp.Or(a.checkPassword(ctx, user.State{}, password), commands.ErrTrial)
 	}
 	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) (err error) {
 		if s.Provider != user.ByEmail || !s.Trusted() {
 			return credentials.Reset.Refusal()
 		}
-		if err := a.setPassword(ctx, id, s, "new_password", password, uuid.Nil); err != nil {
+		if err := a.setPassword(ctx, id, s, password, uuid.Nil); err != nil {
 			return err
 		}
 		if _, err := a.handle(ctx, req, id, s, user.VerifyEmail{EmailKey: s.EmailKey}); err != nil {
@@ -143,25 +144,36 @@ func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, toke
 		out, err = a.handle(ctx, req, id, s, user.ChangePassword{Forgotten: true})
 		return err
 	})
+	if errors.Is(err, credentials.Reset.Refusal()) {
+		err = withFaults("token", err, a.checkPassword(ctx, user.State{}, password))
+	}
 	return out, err
 }
 
-// tryPassword returns the fault of a new password in a trial, which uses up no token and no try of the current password.
-func (a *Accounts) tryPassword(ctx context.Context, s user.State, password string) error {
-	of, err := a.personOf(ctx, s)
-	if err == nil {
-		err = a.Credentials.Passwords.Check("new_password", password, of)
-	}
-	return cmp.Or(err, commands.ErrTrial)
-}
-
-// setPassword sets the user's password and ends their sessions, except one.
-func (a *Accounts) setPassword(ctx context.Context, id uuid.UUID, s user.State, field, password string, except uuid.UUID) error {
+// checkPassword returns the fault of a new password.
+func (a *Accounts) checkPassword(ctx context.Context, s user.State, password string) error {
 	of, err := a.personOf(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := a.Credentials.Passwords.Check(field, password, of); err != nil {
+	return a.Credentials.Passwords.Check("new_password", password, of)
+}
+
+// withFaults returns the refusal of a field's value. If other fields have faults, the refusal lists them too.
+func withFaults(field string, refusal, faults error) error {
+	first, refused := errors.AsType[*fault.Error](refusal)
+	more, listed := errors.AsType[*fault.Error](faults)
+	if !refused || !listed {
+		return refusal
+	}
+	both := *first
+	both.Fields = append([]fault.Field{{Field: field, Message: first.Detail}}, more.Fields...)
+	return &both
+}
+
+// setPassword sets the user's password and ends their sessions, except one.
+func (a *Accounts) setPassword(ctx context.Context, id uuid.UUID, s user.State, password string, except uuid.UUID) error {
+	if err := a.checkPassword(ctx, s, password); err != nil {
 		return err
 	}
 	if err := a.Credentials.Passwords.Set(ctx, id, password); err != nil {

@@ -1,6 +1,7 @@
 package accesscmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -100,16 +101,16 @@ func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id,
 		return out, user.ErrNoPassword
 	}
 	if commands.Untried(ctx) != nil {
-		return out, a.tryPassword(ctx, s, password)
+		return out, cmp.Or(a.checkPassword(ctx, s, password), commands.ErrTrial)
 	}
 	_, known, err := a.verify(ctx, "change "+id.String(), id, current) // unauthenticated clients cannot use up this count
 	if err != nil {
 		return out, err
 	}
 	if !known {
-		return out, ErrWrongPassword
+		return out, withFaults("current_password", ErrWrongPassword, a.checkPassword(ctx, s, password))
 	}
-	if err := a.setPassword(ctx, id, s, "new_password", password, thisSession); err != nil {
+	if err := a.setPassword(ctx, id, s, password, thisSession); err != nil {
 		return out, err
 	}
 	// A reset link from before the change must not set another password.

@@ -80,6 +80,17 @@ func TestPasswordChangeNeedsTheCurrentOneAndEndsOtherSessions(t *testing.T) {
 	_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, "another brass hook", "eight copper nails")
 	require.Equal(t, fault.Malformed, must(t, err).Kind)
 	require.Equal(t, "Incorrect current password", must(t, err).Detail)
+	require.Empty(t, must(t, err).Fields)
+	for _, weak := range []string{"short", "asha@example.org"} {
+		_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, "another brass hook", weak)
+		require.ErrorIs(t, err, accesscmd.ErrWrongPassword)
+		require.Equal(t, []string{"current_password", "new_password"}, fields(t, err), "a wrong current password does not hide it")
+	}
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, "a.b", "short")
+	require.ErrorIs(t, err, credentials.Reset.Refusal())
+	require.Equal(t, []string{"token", "new_password"}, fields(t, err), "nor does a wrong token")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, "a.b", "asha@example.org")
+	require.Equal(t, credentials.Reset.Refusal(), err, "a wrong token reveals no address")
 	_, err = n.ChangePassword(commands.Trial(t.Context()), commands.Request{}, id, this.Tokens.Session, "", "short")
 	require.Equal(t, "new_password", must(t, err).Fields[0].Field, "an unreadable current password does not hide a weak new one")
 	_, err = n.ResetPassword(commands.Trial(t.Context()), commands.Request{}, "", "short")
@@ -98,6 +109,14 @@ func TestPasswordChangeNeedsTheCurrentOneAndEndsOtherSessions(t *testing.T) {
 	require.NoError(t, err)
 	_, err = n.ResetPassword(t.Context(), commands.Request{}, reset, "nine silver pins")
 	require.Equal(t, credentials.Reset.Refusal(), err, "a link mailed earlier sets no password")
+}
+
+func fields(t *testing.T, err error) (all []string) {
+	t.Helper()
+	for _, f := range must(t, err).Fields {
+		all = append(all, f.Field)
+	}
+	return all
 }
 
 func must(t *testing.T, err error) *fault.Error {

@@ -24,8 +24,14 @@ import (
 
 // contactColumns are the column names of a file of contacts.
 var contactColumns = spreadsheet.Named(map[string]string{
-	"name": "contact contactname fullname", "phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno",
-	"email": "mail emailaddress", "source": "", "listIds": "list lists listids",
+	"name": "contact contactname fullname customer customername " +
+		"नाम पूरानाम ग्राहक ग्राहककानाम " +
+		"નામ પૂરુંનામ ગ્રાહક ગ્રાહકનુંનામ",
+	"phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno cell cellno " +
+		"फोन फ़ोन फोननंबर फ़ोननंबर मोबाइल मोबाइलनंबर " +
+		"मोबाइलनं मोबाईल मोबाईलनंबर " +
+		"ફોન ફોનનંબર મોબાઇલ મોબાઇલનંબર મોબાઈલ મોબાઈલનંબર",
+	"email": "mail emailaddress ईमेल ઈમેલ ઇમેલ", "source": "", "listIds": "list lists listids",
 	"optIn": "optin consent", "optInEvidence": "optinevidence evidence",
 })
 
@@ -297,8 +303,8 @@ func contactOf(r spreadsheet.Row, columns *spreadsheet.Columns) (row imported, e
 		faults = append(faults, fault.Field{Field: "listIds", Message: "at most 100"})
 	}
 	switch strings.ToLower(cells["optIn"]) {
-	case "", "false", "no", "0":
-	case "true", "yes", "1":
+	case "", "false", "no", "n", "0", "नहीं", "ના":
+	case "true", "yes", "y", "1", "हाँ", "हां", "હા":
 		switch row.add.Evidence = cells["optInEvidence"]; {
 		case row.add.Evidence == "":
 			faults = append(faults, fault.Field{Field: "optInEvidence", Message: "is required with a consent"})

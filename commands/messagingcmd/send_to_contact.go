@@ -3,6 +3,7 @@ package messagingcmd
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 
 	"bahi/commands"
@@ -47,31 +48,30 @@ func (f *Messages) compose(
 	if to.Workspace != tx.Workspace() || to.State.Status == "" {
 		return s, contact.ErrNotFound
 	}
-	d, wrong := b.Draft()
-	s.of, err = sender(ctx, tx, b.ChannelID)
-	if errors.Is(err, channel.ErrNotFound) {
-		err = fault.Fields(fault.Field{Field: "channelId", Message: channel.ErrNotFound.Detail})
-	}
-	var t template.State
-	if d.Template != 0 {
-		var wrongTemplate error
-		t, wrongTemplate = templateOf(ctx, tx, d.Template, b.TemplateParams)
-		wrong = fault.Join(wrong, wrongTemplate)
-	}
-	if err := fault.Join(wrong, err); err != nil {
-		return s, err
-	}
 	who, err := commands.Reveal(ctx, f.Commands, to.State)
 	if err != nil {
 		return s, err
 	}
-	if d.To = reach(who, s.of.State.Type, d.Channel); d.To == "" {
-		return s, fault.Fields(fault.Field{Field: "channelId", Message: "The channel does not reach the contact"})
+	d, wrong := b.Draft()
+	s.of, err = sender(ctx, tx, b.ChannelID)
+	known := err == nil
+	if d.To = reach(who, s.of.State.Type, b.ChannelID); errors.Is(err, channel.ErrNotFound) {
+		err = fault.Wrong("channelId", channel.ErrNotFound.Detail)
+	} else if known && d.To == "" {
+		err = fault.Wrong("channelId", "The channel does not reach the contact")
 	}
 	if d.Template != 0 {
-		if s.filled, d.Text, err = fill(t, d.Channel, b.TemplateParams, who); err != nil {
-			return s, err
+		t, unfilled := templateOf(ctx, tx, d.Template, b.TemplateParams)
+		if known && t.Channel != 0 && t.Channel != b.ChannelID {
+			unfilled = fault.Wrong("templateId", template.ErrNotFound.Detail)
 		}
+		if unfilled == nil {
+			s.filled, d.Text, unfilled = fill(t, b.TemplateParams, who)
+		}
+		wrong = fault.Join(wrong, unfilled)
+	}
+	if err := fault.Join(wrong, err); err != nil {
+		return s, err
 	}
 	if d.Picture != nil {
 		d.Image, err = commands.Once(tx, "picture", func() (string, error) { return f.keepPicture(ctx, earlier, id, d.Picture) })
@@ -115,18 +115,20 @@ func templateOf(ctx context.Context, tx *commands.Tx, id int64, given template.V
 	return l.State, fault.Join(wrong, l.State.Check("templateParams", given))
 }
 
-// fill returns a template of the channel with its values, and the text for the contact.
-func fill(t template.State, channel int64, given template.Values, who contact.State) (*network.Filled, string, error) {
-	if t.Channel != channel {
-		return nil, "", fault.Wrong("templateId", template.ErrNotFound.Detail)
-	}
+// fill returns a template with its values, and the text for the contact.
+func fill(t template.State, given template.Values, who contact.State) (*network.Filled, string, error) {
 	filled, text := t.Filled(given, shown(who.Name.Shown()), shown(who.Phone.Shown()))
+	var wrong []error
+	values := maps.Clone(filled.Extras)
 	for _, v := range filled.Body {
-		if v.Text == "" {
-			return nil, "", fault.Wrong("templateParams."+v.Name, "is empty: the contact has no phone")
+		values[v.Name] = v.Text
+	}
+	for _, place := range t.Places() {
+		if values[place] == "" {
+			wrong = append(wrong, fault.Wrong("templateParams."+place, "is empty: the contact has no phone"))
 		}
 	}
-	return &filled, text, nil
+	return &filled, text, fault.Join(wrong...)
 }
 
 // Read records that users have read up to a message of a contact, 0 for the newest. It returns the position of the

@@ -127,11 +127,14 @@ func ParseE164(field, text string) (string, error) {
 }
 
 var (
-	// called matches common prefixes of numbers, such as an apostrophe, which marks a text in a spreadsheet, and tel: of RFC 3966.
-	called = regexp.MustCompile("(?i)^(['`´‘’ʼ＇]|(telephone|tel|phone|ph|mobile|mob|whatsapp|callto|sms)(number|no)?:?)+")
+	// called matches common prefixes of numbers, such as tel: of RFC 3966 and wa.me/ of a link.
+	called = regexp.MustCompile("(?i)^((https?://)?wame/|(telephone|tel|phone|ph|mobile|mob|whatsapp|callto|sms)(number|no)?:?)+")
 	// asNumber matches a telephone number that a spreadsheet has stored as a decimal number.
 	asNumber = regexp.MustCompile(`^([^.]*[0-9]{7})\.0+$`)
 )
+
+// quotes are the characters around a number in other files, as in ="9812345678". An apostrophe marks a text in a spreadsheet.
+const quotes = "\"'`´‘’ʼ＇“”„«»=,;"
 
 // digits returns the dialled digits of a telephone number (CONTRACT.md 0.12, R5). It converts digits of every script to ASCII. It drops
 // prefixes, separators and direction marks.
@@ -144,14 +147,14 @@ func digits(text string) string {
 			return -1
 		case strings.ContainsRune("＋﹢", c):
 			return '+'
-		case strings.ContainsRune("．·․", c):
+		case strings.ContainsRune("．·․•∙⋅", c):
 			return '.'
 		case unicode.In(c, unicode.Pd, unicode.Ps, unicode.Pe), c == '−':
 			return '-'
 		}
 		return Digit(c)
 	}, text)
-	text = asNumber.ReplaceAllString(text, "$1")
+	text = asNumber.ReplaceAllString(strings.Trim(text, quotes), "$1")
 	text = strings.Map(func(c rune) rune {
 		if strings.ContainsRune("()[]{}-.", c) {
 			return -1

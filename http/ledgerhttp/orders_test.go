@@ -105,6 +105,8 @@ func TestAnUnknownIDIsToldBesideOtherFaults(t *testing.T) {
 	t.Parallel()
 	apptest.Clerk(t).POST("/client-order", `{"client_id":999999999,"date":"2299-01-01","items":[{"item_name":"","weight":-1}]}`).Status(422).
 		Contains(`"field":"client_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`)
+	apptest.Clerk(t).POST("/takada", `{"client_order_id":999999999,"date":"2299-01-01","items":[{"item_name":"","weight":-1}]}`).Status(422).
+		Contains(`"field":"client_order_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`)
 }
 
 func TestOrdersAreListedByPageAndByClient(t *testing.T) {

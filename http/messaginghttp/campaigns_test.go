@@ -149,6 +149,7 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 	list := apitest.Read[messagingview.ContactList](stranger.POST(contactLists, `{"name":"Theirs"}`).Status(201))
 	for more, wrong := range map[string][2]string{
 		`"all","templateParams":{"1":"a\nb"}`: {"templateParams.1", "must have no line break, no tab and at most three blanks in a row"},
+		`"all","templateParams":{"Name":""}`:  {"templateParams.Name", "the template has no such placeholder"},
 		fmt.Sprintf(`"%d"`, list.ID):          {"audience", "expected all or the id of a contact list"},
 	} {
 		c.POST(campaigns, fmt.Sprintf(`{"name":"x","type":"broadcast","templateId":%d,"audience":%s}`, plain, more)).
@@ -305,6 +306,27 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	shown := c.GET(templates).Status(200)
 	require.Equal(t, []string{"1", "true"}, []string{shown.Header("X-Total-Count"), shown.Header("Bahi-Stale")})
 	c.GET(fmt.Sprintf("%s?channelId=%d", templates, bare.ID)).Status(503)
+}
+
+// A network refuses an empty value of any placeholder.
+func TestATemplateHasNoPhoneOfAContactWithoutOne(t *testing.T) {
+	t.Parallel()
+	network := chatNetwork(t, http.NotFound, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"a","status":"APPROVED","components":[{"type":"HEADER","format":"TEXT","text":`+
+			`"For {{1}}"},{"type":"BODY","text":"A {{1}}"},{"type":"BUTTONS","buttons":[{"type":"URL","url":"https://a.example/{{1}}"}]}]}]}`)
+	})
+	o := onNetwork(t, network)
+	c := agent(o, apptest.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1","accountId":"ACC"}}`)
+	o.Receives(messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "IN.77", Name: "Zara"}, Channel: sales.ID, Text: "Hi"})
+	zara := appears(t, c, "Zara")
+	require.Nil(t, zara.Phone)
+	ready := apitest.Read[[]messagingview.Template](c.GET(templates).Status(200))[0].ID
+	c.POST(at(zara.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":"{{phone}}","header":" {{ phone }} ",`+
+		`"button_0":"{{phone}}{{phone}}"}}`, sales.ID, ready)).Problem(422, "Validation error",
+		"templateParams.1", "is empty: the contact has no phone", "templateParams.header", "is empty: the contact has no phone",
+		"templateParams.button_0", "is empty: the contact has no phone")
+	require.Len(t, conversation(t, c, zara.ID, ""), 1)
 }
 
 // Bahi waits for several hanging networks at once: one after the other, they would exceed a request's timeout.

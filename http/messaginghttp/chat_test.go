@@ -294,9 +294,26 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 		"text", "expected one of text, imageUrl and templateId")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, sales.ID, ready)).Problem(422, "Validation error", "templateParams.1",
 		"must be filled", "templateParams.2", "must be filled")
+	theirs := channelOf(t, stranger, `{"name":"Theirs","type":"chat"}`)
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a","templateParams":{"1":"b"}}`, sales.ID)).Problem(422, "Validation error",
+		"templateParams", "allowed only with a template")
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":"a\nb","2":"{{email}}","3":"c","header":" "}}`,
+		theirs.ID, ready)).Problem(422, "Validation error",
+		"templateParams.1", "must have no line break, no tab and at most three blanks in a row",
+		"templateParams.2", "may have {{name}} and {{phone}}, but no other braces",
+		"templateParams.3", "the template has no such placeholder", "templateParams.header", "the template has no such placeholder",
+		"channelId", "Channel not found")
+	c.POST(send, fmt.Sprintf(`{"channelId":"x","templateId":%d,"templateParams":{"1":"a","2":5,"3":"c"}}`, ready)).
+		Problem(422, "Validation error", "channelId", "expected a whole number", "templateParams.2", "expected a text",
+			"templateParams.3", "the template has no such placeholder")
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"imageUrl":"a.jpg","caption":%q}`, page.ID, strings.Repeat("क", 1025))).
+		Problem(422, "Validation error", "caption", "at most 1024 characters",
+			"imageUrl", "expected an address like https://cdn.example.org/a.jpg",
+			"channelId", "The channel does not reach the contact")
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, page.ID, ready)).Problem(422, "Validation error",
+		"templateId", "Template not found", "channelId", "The channel does not reach the contact")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, page.ID)).Problem(422, "Validation error", "channelId",
 		"The channel does not reach the contact")
-	theirs := channelOf(t, stranger, `{"name":"Theirs","type":"chat"}`)
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, theirs.ID)).Problem(422, "Validation error", "channelId", "Channel not found")
 	require.Equal(t, before, c.GET(send).Status(200).Text)
 }

@@ -339,9 +339,16 @@ func TestContactsAreImported(t *testing.T) {
 	toldOf(t, bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+","), `{"success":false,"created":0,"failed":1,"errors":[{"row":2,`+
 		`"error":"name: 1 to 100 characters (\"`+strings.Repeat("a", 60)+`…\")"}]}`)
 	require.Len(t, people(t, c, "?search=Imran"), 1)
-	for i, name := range []string{"Mobile No.", "Phone No", "Mobile Number", "Contact no."} {
-		bring(c, fmt.Sprintf("Name;%s\nBook%d;98123 4571%d\n", name, i, i)).Status(200)
-		require.Equal(t, fmt.Sprint("91981234571", i), *appears(t, c, fmt.Sprint("Book", i)).Phone, name)
+	for i, names := range []string{"Name;Mobile No.", "Name;Phone No", "Name;Mobile Number", "Name;Contact no.",
+		"Customer Name;Cell", "नाम;मोबाइल", "पूरा नाम;फ़ोन नंबर",
+		"ग्राहक का नाम;मोबाइल नं.", "નામ;ફોન",
+		"ગ્રાહકનું નામ;મોબાઈલ નંબર"} {
+		bring(c, fmt.Sprintf("%s\nBook%d;98123 4571%d\n", names, i, i)).Status(200)
+		require.Equal(t, fmt.Sprint("91981234571", i), *appears(t, c, fmt.Sprint("Book", i)).Phone, names)
+	}
+	for i, yes := range []string{"Y", "हाँ", "હા", "n", "नहीं", "ના"} {
+		bring(c, fmt.Sprintf("name,opt in,opt in evidence\nAgreed%d,%s,Form 8\n", i, yes)).Status(200)
+		require.Equal(t, i < 3, appears(t, c, fmt.Sprint("Agreed", i)).OptIn, yes)
 	}
 	toldOf(t, bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n"),
 		`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"opt in evidence: at most 500 characters `+

@@ -208,8 +208,23 @@ func TestTelegramAndTwitter(t *testing.T) {
 	}
 	told := out.With("X-Telegram-Bot-Api-Secret-Token", secret)
 	told.POST(hook, update(1, says(1, "Namaste"))).Status(200)
-	told.POST(hook, update(2, `"message":{"message_id":2,"chat":{"id":-5,"type":"group"},"text":"x"}`)).Status(200)
 	meera := appears(t, c, "Meera")
+	c.PATCH(at(meera.ID), `{"optIn":true,"optInEvidence":"Form 12"}`).Status(200)
+	of := func(chat string) string { // the same person writes to a group
+		return `{"message_id":2,"date":1740900000,"chat":{` + chat + `},"from":{"id":77,"first_name":"Meera"},"text":"STOP","photo":{}}`
+	}
+	groups := []string{`"message":` + of(`"id":-5,"type":"group"`), `"message":` + of(`"id":-1005,"type":"supergroup","title":"Shop"`),
+		`"message":` + of(`"id":-1006,"type":"channel"`), `"channel_post":` + of(`"id":-1006,"type":"channel"`),
+		`"edited_message":` + of(`"id":-5,"type":"group"`), `"message":` + of(`"id":77`)}
+	for i, rest := range groups {
+		told.POST(hook, update(20+i, rest)).Status(200)
+	}
+	require.Eventually(t, func() bool {
+		ignored := o.Operator().GET(fmt.Sprintf("/ops/webhooks?verdict=ignored&endpoint=receive-telegram/%d", bot.ID)).Status(200)
+		return strings.Count(ignored.Text, `"reason":"group"`) == len(groups)
+	}, time.Minute, 10*time.Millisecond)
+	require.True(t, appears(t, c, "Meera").OptIn)
+	require.Len(t, people(t, c, ""), 1)
 	require.Eventually(t, func() bool { return len(conversation(t, c, meera.ID, "")) == 1 }, time.Minute, 10*time.Millisecond)
 	require.Equal(t, []any{"Meera Shah", "social"}, []any{*meera.Name, meera.Source})
 	told.POST(hook, update(4, strings.Replace(says(1, "Namaste ji"), `"message"`, `"edited_message"`, 1))).Status(200)
@@ -217,7 +232,7 @@ func TestTelegramAndTwitter(t *testing.T) {
 		talk := conversation(t, c, meera.ID, "")
 		return len(talk) == 1 && *talk[0].Text == "Namaste ji" && talk[0].EditedAt != nil
 	}, time.Minute, 10*time.Millisecond)
-	calls(t, o, fmt.Sprintf("receive-telegram/%d", bot.ID), 3)
+	calls(t, o, fmt.Sprintf("receive-telegram/%d", bot.ID), 2+len(groups))
 
 	dms := channelOf(t, c, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"consumer","userId":"`+user+`"}}`)
 	hook = fmt.Sprintf("/api/webhook/twitter/%d", dms.ID)

@@ -126,7 +126,7 @@ var campaigns = &resource{
 	each: []action{
 		{
 			operation: "send-campaign", button: "Send", about: "It goes out at once, to those of its contacts who have consented.", did: "sent",
-			when: inStatus("draft", "scheduled", "paused"),
+			when: inStatus("draft", "scheduled", "paused", "failed"), // a failed one to the recipients that the network refused
 			body: func(c map[string]any) any { return map[string]any{"campaignId": c["id"]} },
 		},
 		{

@@ -349,6 +349,22 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	require.Contains(t, b.get("/app/campaigns/2").Text, `data-stream="/api/campaigns/2/progress"`)
 	b.get("/app/campaigns/2").Says("01 Mar 2099, 10:00")
 	b.follow(b.submitOf("/app/campaigns/2", "/app/campaigns/2", `value="cancel-campaign"`)).Says("The campaign was cancelled.", "before it")
+
+	// A campaign whose only message was refused has failed. The page says why, and sends it again.
+	clerk.POST("/api/contacts", `{"name":"Ravi","phone":"9812300000"}`).Status(201)
+	clerk.PATCH("/api/contacts/3", `{"optIn":true}`).Status(200)
+	clerk.POST("/api/contact-lists", `{"name":"Ravi alone","contactIds":[3]}`).Status(201)
+	clerk.POST("/api/campaigns", `{"name":"Onam","type":"broadcast","templateId":1,"audience":"1","templateParams":{"1":"A","2":"B"}}`).
+		Status(201)
+	const failed = "/app/campaigns/3"
+	b.submitOf(failed, failed, `value="send-campaign"`).Is(303)
+	progress = clerk.Stream("/api/campaigns/3/progress")
+	for told := map[string]any{}; told["status"] != "failed"; {
+		progress.Next(&told)
+	}
+	b.get(failed).Is(200).Says("Failed", "The network has refused every message")
+	b.get(failed+"/recipients").Is(200).Says("Ravi", "The network cannot reach the recipient (131026)")
+	b.follow(b.submitOf(failed, failed, `value="send-campaign"`)).Says("The campaign is being sent.")
 }
 
 // TestAMemberSeesAllBotsOfTheWorkspace shows that a member's list has the bots that other members and keys created.

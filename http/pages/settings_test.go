@@ -59,6 +59,8 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 		return b.submitOf(settings, settings, `value="change-password"`, pairs...)
 	}
 	password("current_password", "not mine at all", "new_password", "jadau and polki").Is(400).Says("Incorrect current password")
+	password("current_password", "not mine at all", "new_password", "short").Is(400).Says("Incorrect current password",
+		"at least 8 characters are needed")
 	short := password("current_password", apptest.GoodPassword, "new_password", "short").Is(422)
 	require.Contains(t, short.Text, `id="f-new_password-change-password-error"`)
 	b.follow(password("current_password", apptest.GoodPassword, "new_password", "jadau and polki")).Says("The password is changed.")

@@ -119,7 +119,7 @@ func newFixture(t *testing.T, adapt ...func(*inbox.Config)) *fixture {
 			id, _, _ := strings.Cut(string(body), " ")
 			return id
 		},
-		Handle: r.handle,
+		Handle: r.handle, Handshake: func(*http.Request) (answer, contentType string, err error) { return `"signed"`, "text/plain", nil },
 	}}
 	config := inbox.Config{Pool: r.pool, Vault: r.vault, Handlers: webhooks.Handlers(hooks), Now: time.Now, Log: log}
 	for _, change := range adapt {

@@ -20,6 +20,7 @@ type telegramUpdate struct {
 	ID      int64            `json:"update_id"`
 	Message *telegramMessage `json:"message"`
 	Edited  *telegramMessage `json:"edited_message"`
+	Post    *telegramMessage `json:"channel_post"`
 }
 
 type telegramMessage struct {
@@ -74,15 +75,15 @@ func (k *Conversations) telegram(ctx context.Context, c inbox.Call) (inbox.Outco
 	var u telegramUpdate
 	o := &outcome{made: make([]string, 1)}
 	of, _ := strconv.ParseInt(c.ResourceID, 10, 64) // the proof has found it
-	if wrong := lenient.Read(c.Body, &u); wrong != "" {
-		return o.Outcome, inbox.Unreadable(errors.New(wrong))
-	}
-	m := cmp.Or(u.Edited, u.Message)
+	wrong := lenient.Read(c.Body, &u)
+	m := cmp.Or(u.Edited, u.Message, u.Post)
 	switch {
-	case m == nil || m.ID == 0:
-		return o.Outcome, nil
-	case m.Chat.Type != "private":
+	case m != nil && m.Chat.ID != 0 && m.Chat.Type != "private":
 		o.Reason = reasonGroup
+		return o.Outcome, nil
+	case wrong != "":
+		return o.Outcome, inbox.Unreadable(errors.New(wrong))
+	case m == nil || m.ID == 0:
 		return o.Outcome, nil
 	}
 	var (

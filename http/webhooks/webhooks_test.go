@@ -120,6 +120,16 @@ func TestForgedCallIsRefusedCountedAndNotRecorded(t *testing.T) {
 	}
 }
 
+func TestHandshakesWithAChosenTokenAreLimited(t *testing.T) {
+	t.Parallel()
+	stranger := apitest.New(t, newFixture(t).url, "")
+	for range 3 {
+		stranger.GET(path + "?crc_token=abc").Status(200).Body(`"signed"`)
+	}
+	stranger.GET(path+"?crc_token=abc").Problem(429, "Too many requests")
+	stranger.GET(path + "?hub.challenge=1").Status(200)
+}
+
 func TestOversizedBodyIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)

@@ -34,7 +34,8 @@ const (
 	herPhone    = "919765401234"
 	herQuestion = "Marmalade-coloured bangles, please"
 	herMessage  = "Is my quintessential nosepin ready"
-	herOrder    = "payal 250 gm for Xylocarpa"
+	herItem     = "quandong"
+	herOrder    = herItem + " 250 gm for Xylocarpa"
 	herWork     = "Harpsichordist of the house"
 )
 
@@ -101,7 +102,7 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 	require.Equal(t, "03-01 12.5", l.Books())
 	require.Contains(t, l.Members(l.Asha.Workspace), "Brandywine")
 	seller := everywhere(t, l.Server)
-	hers := []string{herAddress, "Brandywine", herPhone[2:], herQuestion, herMessage, herOrder, herWork}
+	hers := []string{herAddress, "Brandywine", herPhone[2:], herQuestion, herMessage, herOrder, herItem, "Xylocarpa", herWork}
 	l.Known.Know(hers...)
 	// A rebuild leaves the previous tables, and both tables' values in the planner's statistics.
 	rebuild(t, data)

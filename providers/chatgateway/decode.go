@@ -139,8 +139,13 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 	wrong := lenient.Read(body, &in)
 	p := in.Payload
 	var content inner
+	var odd []Event
 	if p.Payload != nil {
-		if fault := lenient.Read(p.Payload, &content); fault != "" && slices.Contains(known, p.Type) {
+		switch fault := lenient.Read(p.Payload, &content); {
+		case fault == "" || !slices.Contains(known, p.Type):
+		case in.Type == "message-event": // the status is readable without it
+			odd = []Event{{Kind: Unread, App: in.App, Place: "payload.payload", Delivery: Delivery{Reason: fault}}}
+		default:
 			wrong = cmp.Or(wrong, "payload.payload: "+fault)
 		}
 	}
@@ -175,7 +180,7 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 			e.name(string(p.Phone))
 		}
 	}
-	return []Event{e}, nil
+	return append(odd, e), nil
 }
 
 func decodeForm(body []byte) ([]Event, error) {

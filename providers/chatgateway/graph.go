@@ -31,7 +31,7 @@ type graphChange struct {
 		Messages    lenient.List[graphMessage]    `json:"messages"`
 		Statuses    lenient.List[graphStatus]     `json:"statuses"`
 		Preferences lenient.List[graphPreference] `json:"user_preferences"`
-		Errors      lenient.List[graphError]      `json:"errors"`
+		Errors      errorList                     `json:"errors"`
 
 		TemplateID text   `json:"message_template_id"`
 		Event      string `json:"event"`
@@ -133,12 +133,12 @@ type graphMessage struct {
 			Text body `json:"text"`
 		} `json:"message"`
 	} `json:"edit"`
-	Errors      []graphError `json:"errors"`
-	Image       *file        `json:"image"`
-	Document    *file        `json:"document"`
-	Audio       *file        `json:"audio"`
-	Video       *file        `json:"video"`
-	Button      body         `json:"button"`
+	Errors      errorList `json:"errors"`
+	Image       *file     `json:"image"`
+	Document    *file     `json:"document"`
+	Audio       *file     `json:"audio"`
+	Video       *file     `json:"video"`
+	Button      body      `json:"button"`
 	Interactive struct {
 		Type        string `json:"type"`
 		ButtonReply title  `json:"button_reply"`
@@ -170,10 +170,13 @@ type graphStatus struct {
 	Timestamp       moment `json:"timestamp"`
 	RecipientID     text   `json:"recipient_id"`
 	RecipientUserID text   `json:"recipient_user_id"`
-	Callback        string `json:"biz_opaque_callback_data"`
+	Callback        text   `json:"biz_opaque_callback_data"`
 
-	Errors []graphError `json:"errors"`
+	Errors errorList `json:"errors"`
 }
+
+// errorList is a list of errors. An unreadable error costs the message or receipt nothing else.
+type errorList = lenient.List[graphError]
 
 // graphError is a fault of one of our messages, of an incoming message that the network withholds, or of the account.
 type graphError struct {
@@ -184,10 +187,13 @@ type graphError struct {
 	} `json:"error_data"`
 }
 
-// note keeps the first error.
-func (e *Event) note(errors []graphError) {
-	if len(errors) > 0 {
-		e.Code, e.Title, e.Reason = string(errors[0].Code), errors[0].Title, cmp.Or(errors[0].Data.Details, errors[0].Title)
+// note keeps the first error with a readable member.
+func (e *Event) note(errors errorList) {
+	for _, part := range errors {
+		if first := part.Value; first != (graphError{}) {
+			e.Code, e.Title, e.Reason = string(first.Code), first.Title, cmp.Or(first.Data.Details, first.Title)
+			return
+		}
 	}
 }
 
@@ -209,14 +215,21 @@ func (c *collected) unreadablePart(sender, place, wrong string) {
 	}
 }
 
+// unreadableErrors adds the unreadable errors of a part.
+func (c *collected) unreadableErrors(sender, place string, errors errorList) {
+	for i, part := range errors {
+		c.unreadablePart(sender, fmt.Sprintf("%s.errors[%d]", place, i), part.Wrong)
+	}
+}
+
 // collect adds the event of each part of a list.
-func collect[T any](c *collected, sender, place string, parts lenient.List[T], event func(T) Event) {
+func collect[T any](c *collected, sender, place string, parts lenient.List[T], event func(place string, part T) Event) {
 	for i, part := range parts {
 		at := fmt.Sprintf("%s[%d]", place, i)
 		if c.unreadablePart(sender, at, part.Wrong); part.Wrong != "" {
 			continue
 		}
-		e := event(part.Value)
+		e := event(at, part.Value)
 		if e.Kind != Status && InGroup(part.Raw) {
 			e.Kind = Group
 		}
@@ -239,7 +252,7 @@ func decodeGraph(data []byte) ([]Event, error) {
 			c.unreadablePart(string(change.Value.Value.Metadata.Sender), at, change.Wrong)
 			c.change(string(entry.Value.ID), at+".value", change.Value)
 		}
-		collect(c, "", place+".messaging", entry.Value.Messaging, pageMessage.event)
+		collect(c, "", place+".messaging", entry.Value.Messaging, func(_ string, m pageMessage) Event { return m.event() })
 	}
 	return c.events, nil
 }
@@ -257,13 +270,17 @@ func (c *collected) change(account, place string, change graphChange) {
 		}
 		ids[string(k.WaID)] = string(k.UserID)
 	}
-	collect(c, sender, place+".messages", v.Messages, func(m graphMessage) Event {
+	collect(c, sender, place+".messages", v.Messages, func(at string, m graphMessage) Event {
+		c.unreadableErrors(sender, at, m.Errors)
 		e := m.event()
 		e.UserID = cmp.Or(e.UserID, ids[string(m.From)])
 		e.Name, e.Username = cmp.Or(names[e.UserID], names[string(m.From)]), cmp.Or(users[e.UserID], users[string(m.From)])
 		return e
 	})
-	collect(c, sender, place+".statuses", v.Statuses, graphStatus.event)
+	collect(c, sender, place+".statuses", v.Statuses, func(at string, s graphStatus) Event {
+		c.unreadableErrors(sender, at, s.Errors)
+		return s.event()
+	})
 	for i, part := range v.Preferences {
 		c.unreadablePart(sender, fmt.Sprintf("%s.user_preferences[%d]", place, i), part.Wrong)
 		if p := part.Value; part.Wrong == "" && (p.Value == "stop" || p.Value == "resume") {
@@ -276,13 +293,9 @@ func (c *collected) change(account, place string, change graphChange) {
 		c.add(Event{Kind: Template, ID: string(v.TemplateID), Type: v.Event, Sender: account}, place)
 	}
 	if len(c.events) == known && sender != "" { // its account is known, whatever the rest
+		c.unreadableErrors(sender, place, v.Errors)
 		e := Event{Kind: Other, Sender: sender}
-		for i, part := range v.Errors {
-			if c.unreadablePart(sender, fmt.Sprintf("%s.errors[%d]", place, i), part.Wrong); part.Wrong == "" && e.Code == "" {
-				e.note([]graphError{part.Value})
-			}
-		}
-		if e.Code != "" {
+		if e.note(v.Errors); e.Code != "" {
 			e.Kind = Failure
 		}
 		c.add(e, place)
@@ -327,7 +340,7 @@ func (m graphMessage) event() Event {
 
 func (s graphStatus) event() Event {
 	e := Event{Kind: Status, ID: string(s.ID), Type: s.Status, At: s.Timestamp.Time, UserID: string(s.RecipientUserID),
-		Delivery: Delivery{GSID: string(s.GSID), Callback: s.Callback, To: network.Digits(string(s.RecipientID))}}
+		Delivery: Delivery{GSID: string(s.GSID), Callback: string(s.Callback), To: network.Digits(string(s.RecipientID))}}
 	e.note(s.Errors)
 	return e
 }

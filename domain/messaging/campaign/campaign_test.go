@@ -50,7 +50,7 @@ func TestCreate(t *testing.T) {
 		fault.Field{Field: "templateParams.1", Message: "must be filled"})
 	refused("an unknown template", func(c *campaign.Create) { c.TemplateID = 9 },
 		fault.Field{Field: "templateId", Message: "Template not found"})
-	refused("one that is not approved", func(c *campaign.Create) { c.TemplateID = 4 },
+	refused("one that is not approved", func(c *campaign.Create) { c.TemplateID, c.TemplateParams = 4, nil },
 		fault.Field{Field: "templateId", Message: "the template is not approved"})
 	refused("an unknown list", func(c *campaign.Create) { c.Audience = "7" },
 		fault.Field{Field: "audience", Message: "expected all or the id of a contact list"})
@@ -63,12 +63,13 @@ func TestCreate(t *testing.T) {
 	refused("a time without a schedule", func(c *campaign.Create) { c.ScheduledAt = "2027-01-01T00:00" },
 		fault.Field{Field: "scheduledAt", Message: "only a scheduled or recurring campaign has a time"})
 	refused("parts of other types", func(c *campaign.Create) {
+		c.TemplateID, c.TemplateParams = 2, nil
 		c.Steps, c.Recurrence, c.Trigger = []campaign.Step{{TemplateID: 2}}, &campaign.Recurrence{}, &campaign.TriggerCondition{Event: "keyword"}
 	}, fault.Field{Field: "steps", Message: "only a drip has steps"}, fault.Field{Field: "trigger", Message: "only a trigger has it"},
 		fault.Field{Field: "recurrence", Message: "only a recurring campaign has it"})
 	refused("an unknown type and schedule, alone", func(c *campaign.Create) {
 		c.Steps = []campaign.Step{{TemplateID: 1, TemplateParams: template.Values{"1": "x"}}}
-		c.Recurrence, c.Trigger = &campaign.Recurrence{}, &campaign.TriggerCondition{Event: "reply"}
+		c.TemplateParams, c.Recurrence, c.Trigger = nil, &campaign.Recurrence{}, &campaign.TriggerCondition{Event: "reply"}
 		c.Name, c.Type, c.Schedule, c.ScheduledAt = "", "blast", "later", "2027-01-01T00:00" // the schema has refused type and schedule
 	}, fault.Field{Field: "name", Message: "1 to 100 characters"})
 	refused("a trigger without a cause", func(c *campaign.Create) { c.Type = "trigger" },
@@ -81,8 +82,12 @@ func TestCreate(t *testing.T) {
 		c.Type, c.Steps = "drip", []campaign.Step{{TemplateID: 2}, {TemplateID: 4}}
 		c.TemplateParams = template.Values{"1": "a\nb"}
 	}, fault.Field{Field: "steps[0].templateId", Message: "must be templateId"},
-		fault.Field{Field: "templateParams.1", Message: "must have no line break, no tab and at most three blanks in a row"},
+		fault.Field{Field: "steps[0].templateParams", Message: "must be templateParams"},
 		fault.Field{Field: "steps[1].templateId", Message: "the template is not approved"})
+	refused("values without a placeholder", func(c *campaign.Create) {
+		c.Type, c.TemplateID, c.TemplateParams = "drip", 2, nil
+		c.Steps = []campaign.Step{{TemplateID: 2}, {TemplateID: 1, TemplateParams: template.Values{"1": "x", "One": ""}}}
+	}, fault.Field{Field: "steps[1].templateParams.One", Message: "the template has no such placeholder"})
 
 	at := time.Date(2026, 11, 24, 4, 0, 0, 0, time.UTC)
 	recurring := plan

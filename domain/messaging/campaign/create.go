@@ -3,6 +3,7 @@ package campaign
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,8 +93,8 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	case len(c.Steps) > 0 && c.Steps[0].TemplateID != c.TemplateID:
 		refuse("steps[0].templateId", "must be templateId")
 	}
-	if len(c.Steps) > 0 {
-		wrong = append(wrong, template.State{}.Check("templateParams", c.TemplateParams))
+	if len(c.Steps) > 0 && len(c.TemplateParams) > 0 && !maps.Equal(c.Steps[0].TemplateParams, c.TemplateParams) {
+		refuse("steps[0].templateParams", "must be templateParams")
 	}
 	for i, s := range p.Sequence() {
 		at := ""

@@ -18,7 +18,7 @@ var words = wordsOf(map[bool][]string{
 		"stop", "stop-all", "stop-karo", "stop-kar-do", "unsubscribe", "unsub", "opt-out", "remove-me",
 		"dont-message", "don't-message", "do-not-message", "dont-send-messages", "don't-send-messages", "do-not-send-messages",
 		"band-karo", "band-kardo", "band-kar-do", "band-kare", "band-karein", "bandh-karo", "bandh-kar-do", "bandh-karein",
-		"message-mat-bhejo", "msg-mat-bhejo",
+		"message-mat-bhejo", "msg-mat-bhejo", "no-messages",
 		"बंद", "बंद-करो", "बंद-करा", "बंद-करें", "बंद-कीजिए",
 		"बंद-कर-दो", "बंद-कर-दीजिए", "मैसेज-मत-भेजो",
 		"संदेश-मत-भेजो", "स्टॉप",

@@ -132,6 +132,8 @@ func (b ToContact) Draft() (Draft, error) {
 	case given != 1:
 		return Draft{}, fault.Fields(fault.Field{Field: "text", Message: "expected one of text, imageUrl and templateId",
 			Of: []string{"text", "imageUrl", "templateId"}})
+	case b.TemplateID == 0 && len(b.TemplateParams) > 0:
+		return Draft{}, fault.Wrong("templateParams", "allowed only with a template")
 	case b.Picture != nil:
 		caption, err := written("caption", b.Caption, longestCaption)
 		return Draft{Channel: b.ChannelID, Text: caption, Picture: b.Picture}, err

@@ -116,7 +116,8 @@ func isAddress(value string) bool {
 // Values are a client's values for a template's placeholders. A value may contain the contact's {{name}} and {{phone}}.
 type Values map[string]string
 
-// Check returns the faults of the values. It also checks values without a placeholder. The result holds for every contact.
+// Check returns the faults of the values. A value without a placeholder is a fault. The placeholders of the zero State are unknown. The
+// result holds for every contact.
 func (s State) Check(field string, given Values) error {
 	var wrong []fault.Field
 	refuse := func(name, message string) {
@@ -132,6 +133,8 @@ func (s State) Check(field string, given Values) error {
 			refuse(name, "is too long")
 		case broken.MatchString(value):
 			refuse(name, "must have no line break, no tab and at most three blanks in a row")
+		case i >= len(places) && s.Channel != 0:
+			refuse(name, "the template has no such placeholder")
 		case i < len(places) && unknownInsert(value):
 			refuse(name, "may have {{name}} and {{phone}}, but no other braces")
 		case i < len(places) && strings.HasPrefix(name, "header_") && !isAddress(value):

@@ -42,8 +42,10 @@ func TestATemplateIsFilled(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "button_0"}, s.Places())
 	require.Equal(t, fault.Fields(
 		fault.Field{Field: "templateParams.1", Message: "is too long"}, fault.Field{Field: "templateParams.2", Message: "must be filled"},
-		fault.Field{Field: "templateParams.button_0", Message: "must be filled"}),
-		s.Check("templateParams", template.Values{"1": strings.Repeat("a", 5000), "2": " ", "3": "x"}))
+		fault.Field{Field: "templateParams.button_0", Message: "must be filled"},
+		fault.Field{Field: "templateParams.3", Message: "the template has no such placeholder"},
+		fault.Field{Field: "templateParams.header", Message: "the template has no such placeholder"}),
+		s.Check("templateParams", template.Values{"1": strings.Repeat("a", 5000), "2": " ", "3": "x", "header": "y"}))
 	given := template.Values{"1": "A-204", "2": "{{name}} ({{phone}})", "button_0": "A-204"}
 	require.NoError(t, s.Check("templateParams", given))
 	filled, text := s.Filled(given, "Asha {{phone}}", "919812345678")
