@@ -163,7 +163,8 @@ func TestSecondPipelineGroupsRowsThatCanBeSubmitted(t *testing.T) {
 	var of struct{ Date string }
 	require.NoError(t, json.Unmarshal(read.Rows[0], &of))
 	require.JSONEq(t, fmt.Sprintf(`{"ledger":"client","account_id":%d,"party_name":"Meena Shaah","date":"%s",`+
-		`"in_entries":[{"item_name":"cash","amount":20000},{"item_name":"silver","weight":10}],"out_entries":[]}`, meena, of.Date), string(read.Rows[0]))
+		`"in_entries":[{"item_name":"cash","amount":20000},{"item_name":"silver","weight":10}],"out_entries":[]}`, meena, of.Date),
+		string(read.Rows[0]))
 	require.Contains(t, strings.Join(read.Warnings, "\n"), `"Meena Shaah" is taken for client "Meena Shah"`)
 	row := strings.Replace(string(read.Rows[0]), `"weight":10`, `"weight":10,"touch":92`, 1)
 	clerk.POST("/khata/submit", fmt.Sprintf(`{"upload_id":%d,"rows":[%s]}`, *read.UploadID, row)).Status(201).Contains(`"created":1`)

@@ -225,8 +225,8 @@ func (c Begin) Decide(State) ([]event.Event[State], error) {
 // places are the names of a template's placeholders, in the order of numbered placeholders.
 var places = []string{"name", "as_of", "cash", "fine", "link"}
 
-// Params returns the value of each placeholder of a template. The error names a placeholder without a value, or says that the template shows
-// the party nothing to confirm. The value of a button is the token of its URL, the value of a document is the statement.
+// Params returns the value of each placeholder of a template. The error names a placeholder without a value, or says that the template has
+// nothing to confirm. The value of a button is the token of its URL, the value of a document is the statement.
 func Params(parameters, extras []string) (map[string]string, error) {
 	params, shown := map[string]string{}, false
 	for _, place := range append(append([]string{}, parameters...), extras...) {
