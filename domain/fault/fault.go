@@ -105,12 +105,12 @@ func Join(found ...error) error {
 	return Found(fields)
 }
 
-// Besides returns a list of faults with the faults of another error if that is a list too. If the first list has a fault of a field,
+// Besides returns a list of faults with the faults of another error if that is a list too. It returns other errors alone. If the first list has a fault of a field,
 // Besides drops the other's faults of that field, and of fields in it or around it. Such faults may follow from the first one.
 func Besides(first, other error) error {
 	known, ok := errors.AsType[*Error](first)
 	more, too := errors.AsType[*Error](other)
-	if !ok || !too || !more.Listed() {
+	if !ok || !too || known.Kind != Invalid || !more.Listed() {
 		return first
 	}
 	all := slices.Clone(known.Fields)
