@@ -230,9 +230,12 @@ func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	}
 	said, status := health()
 	require.Zero(t, status, said)
-	addr, err := app.ServerAddr(data, "")
+	addr, err := app.ServerAddr(t.Context(), data, "")
 	require.NoError(t, err)
 	require.Equal(t, p.URL, "http://"+addr)
+	proxied := apptest.Program(t, data, "health").With("DATABASE_URL="+database, "HTTP_PROXY="+p.URL, "BAHI_ADDR=255.255.255.255:80")
+	_, said, status = apptest.Execute(t, proxied)
+	require.NotZero(t, status, "the proxy was called, not the server")
 	shown, said, status := apptest.Execute(t, bahi("demo", "--events", "50"))
 	require.Zero(t, status, said)
 	require.Contains(t, shown, p.URL+"/app/")
