@@ -162,7 +162,7 @@ func deadlineAt(all tokens, i int) (atom, int) {
 	if n > 0 && behindIt[all.at(end).folded] {
 		return atom{kind: aside}, end + 1 - i
 	}
-	if known && !moments[all.at(from).folded] {
+	if known && !moments[all.at(from).folded] || n > 0 && (from > i || !all.at(i+1).word()) {
 		return atom{kind: aside}, from + n - i
 	}
 	return atom{}, 0
@@ -229,6 +229,9 @@ func priceAt(all tokens, i int) (atom, int) {
 		j := all.past(i+1, prices, punctuation)
 		if n := all.at(j + 1); !all.at(j).number || ofTheName[n.folded] || ofTheName[n.text] {
 			if t.word() {
+				return atom{kind: aside}, 1
+			}
+			if !all.at(j).number {
 				return atom{kind: aside}, 1
 			}
 			return atom{kind: noise}, 1 // @ 92 touch
@@ -439,7 +442,7 @@ func clientMarkAt(all tokens, i int) (atom, int) {
 	switch {
 	case clientMarks[t.folded] && (!all.at(i-1).word() || inlineMarks[t.folded]):
 		return atom{kind: partyIs}, 1
-	case t.folded == "m" && all.at(i+1).text == "/" && all.at(i+2).folded == "s" && all.at(i+2).glued: // M/s
+	case accounts[t.folded+all.at(i+1).text+all.at(i+2).folded] && all.at(i+2).glued:
 		return atom{kind: partyIs}, 3
 	case t.folded == "to" && i == 0 && all.at(1).text == ":":
 		return atom{kind: partyIs}, 2
@@ -464,7 +467,7 @@ func plainAt(all tokens, i int) (atom, int) {
 		return atom{kind: mark}, 1
 	case noiseWord(t):
 		return atom{kind: noise}, 1
-	case refusals[t.folded], asides[t.folded]:
+	case refusals[t.folded], asides[t.folded], slipMarks[t.folded]:
 		return atom{kind: aside}, 1
 	case unitWord(t.folded):
 		return atom{kind: aside}, 1

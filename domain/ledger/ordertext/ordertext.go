@@ -193,6 +193,8 @@ func (all tokens) salutation() (n int) {
 			i += 2
 		case hails[strings.ReplaceAll(t.folded, "-", "")]:
 			i++
+		case n > 0 && all[n-1].folded == "happy" && moments[t.folded]:
+			i++
 		case n > 0 && (courtesy[t.folded] || !t.word() && !t.number):
 			i++
 		case n == 0 && courtesy[t.folded] && all.past(i, courtesy) == len(all):
