@@ -17,6 +17,7 @@ type Word struct {
 	Text       string
 	Confidence int  // 0 to 100
 	Struck     bool // struck out
+	Cut        bool // at the edge of the picture
 }
 
 func (w Word) middle() int  { return (w.Left + w.Right) / 2 }

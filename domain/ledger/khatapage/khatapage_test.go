@@ -132,6 +132,15 @@ func TestStruckLinesAreDoubted(t *testing.T) {
 	require.Contains(t, strings.Join(got.Warnings, "\n"), "seems to be struck out")
 }
 
+func TestNumbersAtTheEdgeOfThePictureAreDoubted(t *testing.T) {
+	t.Parallel()
+	p := written("OUT\nDate  Item   Rs\n1/3   cash   5\n2/3   cash   6")
+	p.Words[len(p.Words)-1].Cut = true
+	got := khatapage.Read([]khatapage.Page{p}, khatapage.Options{Today: today})
+	require.Equal(t, []bool{true, false}, []bool{sure(got.Entries[0]), sure(got.Entries[1])})
+	require.Contains(t, strings.Join(got.Warnings, "\n"), `the number "6" of the line "2/3 cash 6" is hard to read`)
+}
+
 func TestModelIsCheckedAgainstTheWords(t *testing.T) {
 	t.Parallel()
 	words := khatapage.Read([]khatapage.Page{written("OUT\nDate  Item   Rs\n1/3   cash   500\n2/3   rent   70")},
@@ -290,12 +299,14 @@ func TestADigitIsCorrectedByTheOtherNumbers(t *testing.T) {
 		"payal    250.5     92     230.46":     "250.5 92 230.46",
 		"payal    10        50     5":          "10 50 5",
 		"payal    123.456   91.6   113.085696": "123.456 91.6 113.086",
+		"payal    82,065    80     65,652":     "82065 80 65652", // or 82.065 and 65.652
+		"payal    1,250     80     1000":       "1250 80 1000",
 	} {
 		page := written("OUT\nDate Item        Wt        Touch  Fine\n1/6/2025 " + line)
 		got := khatapage.Read([]khatapage.Page{page}, khatapage.Options{Today: today})
 		require.NotEmpty(t, got.Entries, line)
 		e := got.Entries[0]
-		exact := slices.Contains([]string{"250.5", "10", "985,902", "653.,33", "532.278", "198.5"}, strings.Fields(line)[1])
+		exact := slices.Contains([]string{"250.5", "10", "985,902", "653.,33", "532.278", "198.5", "1,250"}, strings.Fields(line)[1])
 		assert.Equal(t, want, fmt.Sprint(value(e.Weight), " ", value(e.Touch), " ", value(e.Fine)), line)
 		assert.Equal(t, exact, sure(e), "%s: %v", line, got.Warnings)
 	}
