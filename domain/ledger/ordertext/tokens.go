@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"bahi/domain/person"
+	"bahi/domain/wording"
 )
 
 // token is a number, a word or a mark.
@@ -95,7 +96,7 @@ func tokenize(line string) (all []token) {
 				i++
 			}
 			text := string(runes[start:i])
-			all = append(all, token{text: text, folded: fold.String(strings.Map(devanagari, text)), glued: glued})
+			all = append(all, token{text: text, folded: fold.String(strings.Map(wording.Devanagari, text)), glued: glued})
 		default:
 			i++
 			all = append(all, token{text: string(r), glued: glued})
@@ -118,15 +119,6 @@ func offset(all []token) (merged []token) {
 		merged = append(merged, t)
 	}
 	return merged
-}
-
-// devanagari converts a letter of another script of India, except Gujarati, which has words of its own. Their blocks in Unicode have one
-// order.
-func devanagari(r rune) rune {
-	if r >= 0x980 && r < 0xa80 || r >= 0xb00 && r < 0xd80 {
-		return 0x900 + r%0x80
-	}
-	return r
 }
 
 func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
