@@ -54,10 +54,16 @@ func (d day) exists() bool {
 // part matches a run of letters, or a run of digits with an optional ordinal ending.
 var part = regexp.MustCompile(`(?i)(\d+)(?:st|nd|rd|th)?|([\p{L}\p{M}]+)`)
 
+// monthYear matches a month and a number that may be its year, as in Mar-25.
+var monthYear = regexp.MustCompile(`^[\p{L}\p{M}]+\.?(?:[-/]| ?')[23]\d$`)
+
 // dateOf parses d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, with optional ordinals and names of months. It returns formed if the text
 // has the form of a date, even if that date does not exist.
 func dateOf(text string) (d day, formed bool) {
 	text = strings.Trim(text, ".,;:|'\"()")
+	if monthYear.MatchString(text) {
+		return d, true
+	}
 	misread := false
 	latin := strings.ContainsAny(strings.ToLower(text), "olisbz")
 	numeric := 2*digits(text) >= len([]rune(text))/2 || digits(text) > 0 && !latin
