@@ -1,6 +1,7 @@
 package ordertext
 
 import (
+	"cmp"
 	"strings"
 )
 
@@ -127,11 +128,12 @@ func slipAt(all tokens, i int) (atom, int) {
 	for end > j && !all[end-1].word() && !all[end-1].number {
 		end--
 	}
-	if !found || all.at(j).value < 0 || unitWord(all.at(end).folded) {
+	if !found || all.at(j).value < 0 || unitWord(all.at(end).folded) || ofTheName[all.at(end).folded] {
 		return atom{}, 0
 	}
-	if next := all.at(end + 2); ands[all.at(end).folded] && all.at(end+1).number && !next.word() && !next.number { // 214 and 215
-		end += 2
+	and, next := cmp.Or(all.at(end).folded, all.at(end).text), all.at(end+2)
+	if all.at(end+1).number && (ands[and] && !next.word() && !next.number || ranges[and] && !unitWord(next.folded)) {
+		end += 2 // 214 and 215, 214 to 216
 	}
 	return atom{kind: slip, text: cut(all[j:end].written(), MaxSlip)}, end - i
 }
@@ -180,7 +182,7 @@ func moment(all tokens, i int, asked bool) int {
 	switch {
 	case day(t) && months[all.at(ordinal(i+1)).folded]:
 		return year(ordinal(i+1)+1) - i
-	case day(t) && ordinal(i+1) > i+1:
+	case day(t) && (ordinal(i+1) > i+1 || tarikh[next.folded]):
 		return 2
 	case t.number && t.whole && spans[next.folded]:
 		return 2

@@ -94,8 +94,8 @@ var (
 
 	clientMarks = set("party client customer from messrs for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	inlineMarks = set("for party client customer पार्टी પાર્ટી ग्राहक ગ્રાહક")
-	accounts    = set("m/s a/c c/o")                           // before a client's name
-	liye        = set("liye वास्ते लिए लिये માટે maate vaste") // after a client's name
+	accounts    = set("m/s a/c c/o")                                 // before a client's name
+	liye        = set("liye ko को वास्ते लिए लिये માટે maate vaste") // after a client's name
 	ke          = set("ke के")
 
 	// honorifics end a person's name.
@@ -158,7 +158,7 @@ var (
 		મોકલજો જોઈએ ઓર્ડર જલ્દી આભાર કાલે આજે make banao banana banwana बनाओ बनाना બનાવો dijiye dena do de दो देना दीजिए આપો the of a is are ` +
 		`my our we i me
 		will require required ready give mujhe muje hume hamein मुझे हमें મને અમને this that these to only karo karna kardo ` +
-		`following items item list ye yeh ka ki ke का की के ના ની નું
+		`following items item list hai है છે ye yeh ka ki ke का की के ના ની નું
 		date dated dt tarikh तारीख તારીખ`)
 
 	// A line with only these words is not a client's name.
@@ -191,6 +191,7 @@ var (
 		धनतेरस नवरात्रि दशहरा होली राखी ईद शादी સોમવાર મંગળવાર બુધવાર ગુરુવાર શુક્રવાર શનિવાર રવિવાર આજે કાલે દિવાળી ધનતેરસ નવરાત્રિ હોળી ` +
 		`રાખડી લગ્ન`)
 	ordinals = set("st nd rd th")
+	tarikh   = set("tarikh तारीख તારીખ")
 	hours    = set("am pm baje bje o'clock बजे વાગ્યે વાગે")
 	spans    = set("day days din week weeks hafte month months mahine दिन दिनों हफ्ते महीने દિવસ દિવસમાં અઠવાડિયા")
 )
