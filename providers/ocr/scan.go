@@ -136,7 +136,7 @@ func (s *scan) straighten() {
 	} else {
 		angle = 0
 	}
-	if longest := max(s.width, s.height); longest < 3000 {
+	if longest := max(picture.width, picture.height); longest < 3000 {
 		*s = *s.scaled(3300 / float64(longest))
 	}
 	s.picture, s.angle = &picture, angle

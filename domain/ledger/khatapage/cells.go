@@ -83,7 +83,8 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 		case count > 0:
 			c.dated = true
 			written := strings.Join(raw[i:i+count], " ")
-			if date.doubtful || strings.ContainsAny(written[:1], `'"`) {
+			unclear := slices.ContainsFunc(words[i:i+count], func(w Word) bool { return w.Confidence < sureNumber })
+			if unclear || date.doubtful || strings.ContainsAny(written[:1], `'"`) {
 				r.doubt(&c, "the date %q of the line %q is hard to read", written, c.raw)
 			}
 			r.setDate(&c, date, written)
@@ -275,7 +276,7 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 	c.checkMetal(r)
 }
 
-// sureNumber is the minimum confidence of an unconfirmed number in an entry without doubt.
+// sureNumber is the minimum confidence of a date, and of an unconfirmed number, in an entry without doubt.
 const sureNumber = 85
 
 // checkKind adds a warning about a number that is hard to read or does not fit its column. It moves a number that fits another column to

@@ -132,12 +132,14 @@ func TestStruckLinesAreDoubted(t *testing.T) {
 	require.Contains(t, strings.Join(got.Warnings, "\n"), "seems to be struck out")
 }
 
-func TestNumbersAtTheEdgeOfThePictureAreDoubted(t *testing.T) {
+func TestNumbersAtTheEdgeOfThePictureAndUnclearDatesAreDoubted(t *testing.T) {
 	t.Parallel()
-	p := written("OUT\nDate  Item   Rs\n1/3   cash   5\n2/3   cash   6")
-	p.Words[len(p.Words)-1].Cut = true
+	p := written("OUT\nDate  Item   Rs\n1/3   cash   5\n2/3   cash   6\n3/3   cash   7")
+	last := len(p.Words) - 1
+	p.Words[last-3].Cut, p.Words[last-2].Confidence = true, 72
 	got := khatapage.Read([]khatapage.Page{p}, khatapage.Options{Today: today})
-	require.Equal(t, []bool{true, false}, []bool{sure(got.Entries[0]), sure(got.Entries[1])})
+	require.Equal(t, []bool{true, false, false}, []bool{sure(got.Entries[0]), sure(got.Entries[1]), sure(got.Entries[2])})
+	require.Contains(t, strings.Join(got.Warnings, "\n"), `the date "3/3" of the line "3/3 cash 7" is hard to read`)
 	require.Contains(t, strings.Join(got.Warnings, "\n"), `the number "6" of the line "2/3 cash 6" is hard to read`)
 }
 
