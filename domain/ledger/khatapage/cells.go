@@ -84,7 +84,7 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 			c.dated = true
 			written := strings.Join(raw[i:i+count], " ")
 			unclear := slices.ContainsFunc(words[i:i+count], func(w Word) bool { return w.Confidence < sureNumber })
-			if unclear || date.doubtful || strings.ContainsAny(written[:1], `'"`) {
+			if unclear || date.doubtful || strings.IndexFunc(written, sign) == 0 {
 				r.doubt(&c, "the date %q of the line %q is hard to read", written, c.raw)
 			}
 			r.setDate(&c, date, written)

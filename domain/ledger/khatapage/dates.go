@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"bahi/domain/unit"
@@ -57,10 +58,13 @@ var part = regexp.MustCompile(`(?i)(\d+)(?:st|nd|rd|th)?|([\p{L}\p{M}]+)`)
 // monthYear matches a month and a number that may be its year, as in Mar-25.
 var monthYear = regexp.MustCompile(`^[\p{L}\p{M}]+\.?(?:[-/]| ?')[23]\d$`)
 
+// sign reports whether a character is neither of a word nor of a number.
+func sign(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.N) }
+
 // dateOf parses d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, with optional ordinals and names of months. It returns formed if the text
 // has the form of a date, even if that date does not exist.
 func dateOf(text string) (d day, formed bool) {
-	text = strings.Trim(text, ".,;:|'\"()")
+	text = strings.TrimFunc(text, sign)
 	if monthYear.MatchString(text) {
 		return d, true
 	}

@@ -267,6 +267,8 @@ func TestRemainsOfATextAreDoubted(t *testing.T) {
 		"d   1,250.00":                          "2025-06-01",
 		"2025 3    761.5   92.5   704.388":      "2025-06-01",
 		"02/06/2025 payal    585        438.75": "2025-06-02",
+		"«02/06/2025 payal    500   80   400":   "2025-06-02",
+		"‹2-6-25 payal    500   80   400":       "2025-06-02",
 	} {
 		got := khatapage.Read([]khatapage.Page{written("Khata 2025\n01/06/2025 22k payal    500   80   400\n" + line)},
 			khatapage.Options{Today: today})
