@@ -28,6 +28,8 @@ type cell struct {
 	struck   bool
 	scaled   bool // the size of a weight is certain
 
+	unclear string // the date, if it is hard to read
+
 	total, opening bool
 }
 
@@ -86,6 +88,7 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 			unclear := slices.ContainsFunc(words[i:i+count], func(w Word) bool { return w.Confidence < sureNumber })
 			if unclear || date.doubtful || strings.IndexFunc(written, sign) == 0 {
 				r.doubt(&c, "the date %q of the line %q is hard to read", written, c.raw)
+				c.unclear = written
 			}
 			r.setDate(&c, date, written)
 			i += count - 1

@@ -268,7 +268,7 @@ func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
 // date returns the date of an entry. An absent or repeated date is the date of the entry above.
 func (r *reader) date(l *layout, side string, c *cell) *unit.Date {
 	if c.date != nil || c.unread {
-		r.dates[side] = c.date // the lines below repeat it
+		r.dates[side], r.unclear[side] = c.date, c.unclear // the lines below repeat it
 		return c.date
 	}
 	date, known := r.dates[side]
@@ -282,8 +282,11 @@ func (r *reader) date(l *layout, side string, c *cell) *unit.Date {
 			}
 		}
 	}
-	if date == nil {
+	switch text := r.unclear[side]; {
+	case date == nil:
 		r.doubt(c, "the line %q has no date", c.raw)
+	case text != "":
+		r.doubt(c, "the date %q of the line %q is hard to read", text, c.raw)
 	}
 	return date
 }

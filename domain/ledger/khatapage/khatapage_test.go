@@ -134,11 +134,12 @@ func TestStruckLinesAreDoubted(t *testing.T) {
 
 func TestNumbersAtTheEdgeOfThePictureAndUnclearDatesAreDoubted(t *testing.T) {
 	t.Parallel()
-	p := written("OUT\nDate  Item   Rs\n1/3   cash   5\n2/3   cash   6\n3/3   cash   7")
-	last := len(p.Words) - 1
+	p := written("OUT\nDate  Item   Rs\n1/3   cash   5\n2/3   cash   6\n3/3   cash   7\n      cash   8")
+	last := len(p.Words) - 3
 	p.Words[last-3].Cut, p.Words[last-2].Confidence = true, 72
 	got := khatapage.Read([]khatapage.Page{p}, khatapage.Options{Today: today})
-	require.Equal(t, []bool{true, false, false}, []bool{sure(got.Entries[0]), sure(got.Entries[1]), sure(got.Entries[2])})
+	require.Equal(t, []bool{true, false, false, false}, []bool{sure(got.Entries[0]), sure(got.Entries[1]), sure(got.Entries[2]),
+		sure(got.Entries[3])})
 	require.Contains(t, strings.Join(got.Warnings, "\n"), `the date "3/3" of the line "3/3 cash 7" is hard to read`)
 	require.Contains(t, strings.Join(got.Warnings, "\n"), `the number "6" of the line "2/3 cash 6" is hard to read`)
 }
