@@ -83,7 +83,8 @@ var (
 
 	// refusals say that something is not ordered. asides also have words that make a value a question, an estimate or a change.
 	refusals = set("no not dont don't nahi nahin nai mat cancel cancelled except without नहीं मत रद्द નહીં નહિ નથી રદ")
-	asides   = set(`instead minus less plus extra return returned wapas received recd वापस પાછું add sorry galti actually correction wastage ghat remove change changed replace badle jagah
+	asides   = set(`instead minus less plus extra
+		return returned wapas received recd वापस પાછું add sorry galti actually correction wastage ghat remove change changed replace badle jagah
 		kam approx approximately about around nearly almost lagbhag karib gross net
 		min minimum max maximum upto between atleast atmost under below above jyada zyada kya what which when how
 		mil milega milegi jayega jayegi hoga hogi available stock kitna kitne kab confirm
@@ -124,7 +125,8 @@ var (
 		राम सिया सीता सियाराम सीताराम श्री कृष्ण
 		कृष्णा राधे राधा श्याम ` +
 		`स्वामीनारायण जिनेन्द्र
-		जिनेंद्र स्री माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
+		जिनेंद्र स्री
+		माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
 		`સિયારામ સીતારામ શ્રી કૃષ્ણ કૃષ્ણા રાધે રાધા
 		શ્યામ સ્વામિનારાયણ જિનેન્દ્ર જીનેન્દ્ર માતા માતાજી મા અંબે ભવાની ભોલેનાથ મહાદેવ શિવ શિવાય નમઃ હનુમાન ગણેશ હિંદ ખોડિયાર જલારામ`)
 	// couples are a goddess and a god, a greeting if no further name follows. radhas before krishnas are one before a courtesy.
@@ -139,7 +141,8 @@ var (
 		`night jsk kem cho ` +
 		`chho majama
 		khamma ghani खम्मा घणी
-		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab aadab adab vanakkam वणक्कम् سلام السلام علیکم آداب happy mubarak नमस्कारं waheguru satnam
+		kaise kaisa ho hain haal salam salaam assalamualaikum
+		walekum adaab aadab adab vanakkam वणक्कम् سلام السلام علیکم آداب happy mubarak नमस्कारं waheguru satnam
 		सतनाम સતનામ
 		vande mataram shubh suprabhat ramram radheradhe ` +
 		`jaishreekrishna
@@ -153,7 +156,8 @@ var (
 	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders deliver delivery
 		chahiye chaiye chahie need needed want ` +
 		`urgent urgently jaldi fast asap soon
-		thanks thank thankyou you so much ok okay done forwarded fwd fw today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
+		thanks thank thankyou you so much ok okay done forwarded
+		fwd fw today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
 		`जल्दी धन्यवाद शुक्रिया कल आज મોકલો
 		મોકલજો જોઈએ ઓર્ડર જલ્દી આભાર કાલે આજે make banao banana banwana बनाओ बनाना બનાવો dijiye dena do de दो देना दीजिए આપો the of a is are ` +
 		`my our we i me
