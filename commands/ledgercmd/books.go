@@ -51,6 +51,17 @@ func standingOf(ctx context.Context, tx *commands.Tx, l *book.Ledger, account in
 	return s, err
 }
 
+// AndLocked returns listed faults with that of the first locked date, and other errors alone.
+func (b *Books) AndLocked(ctx context.Context, workspace uuid.UUID, err error, dates ...*unit.Date) error {
+	lock, unread := commands.Load(ctx, b.Commands.Cached(), bookslock.Kind, workspace.String())
+	for _, date := range dates {
+		if locked := (book.PostingContext{AccountOpen: true, LockedThrough: lock.State.Through}); unread == nil && date != nil {
+			err = fault.Besides(err, locked.CheckDates(*date))
+		}
+	}
+	return err
+}
+
 // missing replaces an unknown account's error with that of the ledger.
 func missing(l *book.Ledger, err error) error {
 	if errors.Is(err, book.ErrNoAccount) {
@@ -110,7 +121,7 @@ func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger,
 		if err != nil {
 			return err
 		}
-		locked := s.CheckDate(row.Date)
+		locked := s.CheckDates(row.Date)
 		if wrong != nil {
 			return fault.Besides(wrong, locked)
 		}
@@ -150,6 +161,9 @@ func ChangeRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 			return err
 		}
 		after, err := commands.Decide(ctx, tx, l.Rows, id(row), c)
+		if edit, ok := c.(book.EditRow); ok && err != nil {
+			return b.AndLocked(ctx, req.Workspace, err, &before.State.Date, edit.Date)
+		}
 		if err != nil {
 			return err
 		}

@@ -25,8 +25,8 @@ type Reversal struct {
 // ReverseRows reverses rows of an account, all or none (see package book). If a row is already reversed, it returns a
 // conflict that names the reversal.
 func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c Reversal) (Posted, error) {
-	if err := checkReversal(req, c); err != nil {
-		return Posted{}, err
+	if err := b.checkReversal(req, c); err != nil {
+		return Posted{}, b.AndLocked(ctx, req.Workspace, err, c.Date)
 	}
 	err := commands.InParallel(len(c.Rows), func(i int) error { // the decision finds them in the cache
 		_, err := commands.Load(ctx, b.Commands.Cached(), l.Rows, id(c.Rows[i]))
@@ -122,7 +122,7 @@ func (b *Books) reversing(ctx context.Context, tx *commands.Tx, l *book.Ledger, 
 	return rows, pairs, nil
 }
 
-func checkReversal(req commands.Request, c Reversal) error {
+func (b *Books) checkReversal(req commands.Request, c Reversal) error {
 	var wrong []fault.Field
 	switch seen := make(map[int64]bool, len(c.Rows)); {
 	case len(c.Rows) == 0:
@@ -137,10 +137,10 @@ func checkReversal(req commands.Request, c Reversal) error {
 			seen[row] = true
 		}
 	}
-	if wrong = append(wrong, reasoned(req)...); len(wrong) > 0 {
-		return fault.Fields(wrong...)
+	if c.Date != nil && *c.Date > b.Today()+1 {
+		wrong = append(wrong, fault.Field{Field: "date", Message: "must not be after tomorrow"})
 	}
-	return nil
+	return fault.Found(append(wrong, reasoned(req)...))
 }
 
 // reasoned returns the fault of a correction without a reason.

@@ -66,7 +66,7 @@ func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) 
 		wrong = append(wrong, fault.Field{Field: "to", Message: "must not be the account that gives"})
 	}
 	if len(wrong) > 0 {
-		return Paired{}, fault.Fields(append(wrong, b.checkTransfer(t, ledgers)...)...)
+		return Paired{}, b.AndLocked(ctx, req.Workspace, fault.Fields(append(wrong, b.checkTransfer(t, ledgers)...)...), &t.Date)
 	}
 	return b.pairing(ctx, req, ledgers[0], func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
 		added, err := b.transferRows(ctx, tx, t, req.Workspace, ledgers)
@@ -110,10 +110,11 @@ func (b *Books) transferRows(ctx context.Context, tx *commands.Tx, t Transfer, w
 		if !s.AccountOpen {
 			wrong = append(wrong, noAccount(i))
 		}
-		locked = cmp.Or(locked, s.CheckDates(t.Date))
+		s.AccountOpen = true
+		locked = s.CheckDates(t.Date)
 	}
 	if len(wrong) > 0 {
-		return nil, fault.Fields(wrong...)
+		return nil, fault.Besides(fault.Fields(wrong...), locked)
 	}
 	if locked != nil {
 		return nil, locked

@@ -42,7 +42,8 @@ var codes = []string{"sku", "itemcode", "stylecode"}
 // columnOf maps files' column names to columns (CONTRACT.md 7.2).
 var columnOf = spreadsheet.Named(map[string]string{
 	"name": "product productname nameofproduct productnames title producttitle item itemname nameofitem itemtitle " +
-		"नाम वस्तु उत्पाद सामान " +
+		"नाम नाव పేరు பெயர் ಹೆಸರು പേര് نام " +
+		"वस्तु उत्पाद सामान " +
 		"आइटम वस्तुकानाम उत्पादकानाम आइटमकानाम " +
 		"નામ વસ્તુ ઉત્પાદન આઇટમ આઈટમ " +
 		"વસ્તુનુંનામ ઉત્પાદનનુંનામ આઇટમનુંનામ",
@@ -53,8 +54,9 @@ var columnOf = spreadsheet.Named(map[string]string{
 	"description": "desc details productdescription itemdescription विवरण વિગત વર્ણન",
 	"category": "productcategory itemcategory श्रेणी कैटेगरी " +
 		"વર્ગ શ્રેણી કેટેગરી", "sub_category": "",
-	priceAmount:      "paise pricepaise priceinpaise priceamountpaise",
-	"price":          "rupees " + inRupees("price unitprice sellingprice saleprice mrp rate कीमत दाम मूल्य भाव किंमत કિંમત ભાવ"),
+	priceAmount: "paise pricepaise priceinpaise priceamountpaise",
+	"price": "rupees " + inRupees("price unitprice sellingprice saleprice mrp rate कीमत दाम मूल्य भाव "+
+		"किंमत કિંમત ભાવ ధర விலை ಬೆಲೆ വില قیمت"),
 	"price_currency": "currency मुद्रा ચલણ",
 	"moq": counted("moq minorder minorderqty minorderquantity minimumorder minimumorderqty minimumorderquantity minqty "+
 		"minquantity minimumqty minimumquantity") + " न्यूनतममात्रा ન્યૂનતમજથ્થો " +

@@ -89,7 +89,7 @@ func Known(named map[string]string, header string) string { return named[plain(h
 func plain(name string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.In(c, unicode.L, unicode.N) {
-			return c
+			return wording.Devanagari(c)
 		}
 		return -1
 	}, person.Folded(name))

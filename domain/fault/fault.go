@@ -105,12 +105,13 @@ func Join(found ...error) error {
 	return Found(fields)
 }
 
-// Besides returns a list of faults with the faults of another error if that is a list too. If the first list has a fault of a field,
+// Besides returns a list of faults with the faults of another error if that is a list too. It returns other
+// errors alone. If the first list has a fault of a field,
 // Besides drops the other's faults of that field, and of fields in it or around it. Such faults may follow from the first one.
 func Besides(first, other error) error {
 	known, ok := errors.AsType[*Error](first)
 	more, too := errors.AsType[*Error](other)
-	if !ok || !too || !more.Listed() {
+	if !ok || !too || known.Kind != Invalid || !more.Listed() {
 		return first
 	}
 	all := slices.Clone(known.Fields)
@@ -133,7 +134,8 @@ func Within(path, field string) bool {
 	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Soon returns the seconds after which a retry of a temporarily refused request may succeed. It returns 0 for other errors, and if the time
+// Soon returns the seconds after which a retry of a temporarily refused request may succeed. It returns 0 for
+// other errors, and if the time
 // is unknown.
 func Soon(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok && e.Kind == Unavailable {

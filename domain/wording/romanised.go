@@ -29,6 +29,15 @@ var (
 	marks = map[int]string{0x01: "m", 0x02: "m", 0x03: "h"}
 )
 
+// Devanagari converts a letter of another script of India to the one at its place in Devanagari. It keeps Gujarati, for which lists of
+// words have words.
+func Devanagari(c rune) rune {
+	if c < firstIndic || c > lastIndic || c >= 0x0a80 && c < 0x0b00 {
+		return c
+	}
+	return firstIndic + c%block
+}
+
 // latin replaces letters that are not an ASCII letter with a mark.
 var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "đ", "d", "Đ",
 	"d", "ł", "l", "Ł", "l", "þ", "th", "Þ", "th", "&", " and ")

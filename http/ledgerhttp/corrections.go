@@ -103,11 +103,14 @@ func (o operations[In, Out]) corrections() {
 // reverse returns the new rows of a reversal. Each has the balances after it in a dry run, or if the caller requests
 // them.
 func (o operations[In, Out]) reverse(ctx context.Context, account int64, body ReverseRow, rows []int64) ([]Row[In, Out], error) {
-	req, err := body.given(ctx)
-	if err != nil {
-		return nil, err
+	req, wrong := body.given(ctx)
+	if wrong != nil {
+		req.DryRun, req.Key = true, ""
 	}
 	out, err := ledgercmd.ReverseRows(ctx, req, o.Books, o.l, account, ledgercmd.Reversal{Rows: rows, Date: body.Date})
+	if wrong != nil {
+		return nil, fault.Besides(wrong, err)
+	}
 	if err != nil {
 		return nil, err
 	}

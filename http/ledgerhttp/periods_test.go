@@ -422,3 +422,50 @@ func TestTheTrialBalanceComesToZero(t *testing.T) {
 		require.Contains(t, text, words)
 	}
 }
+
+func TestALockedDateIsListedBesideOtherFaults(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	old := apptest.Post(clerk, account, apptest.Deposit("2025-03-31", "1")).ID
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-04-01", "1")).ID
+	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
+	const (
+		zero, why, absent, unknown = "must be more than 0", apptest.Locked, "is required, here or in the header Bahi-Reason",
+			"there is no open account with this id"
+		long, number, text = "at most 500 characters", "expected a number", "expected a text"
+	)
+	ledger, transfers := apptest.Ledger(account), "/books/transfers"
+	for _, c := range []struct {
+		method, path, body string
+		wrong              []string // the date is added
+	}{
+		{"POST", ledger, `"in_entries":[{"amount":0},{"amount":"x"}]`, []string{"in_entries[1].amount", number, "in_entries[0].amount", zero}},
+		{"POST", ledger, `"in_entries":[{"amount":5,"description":5}]`, []string{"in_entries[0].description", text}},
+		{"POST", ledger, `"in_entries":[{"amount":5}]`, nil},
+		{"PUT", ledger, fmt.Sprintf(`"id":%d,"in_entries":[{"amount":0}]`, row), []string{"in_entries[0].amount", zero}},
+		{"PUT", ledger, fmt.Sprintf(`"id":%d,"out_entries":[{"amount":"x"}]`, row), []string{"out_entries[0].amount", number}},
+		{"PUT", ledger, `"in_entries":[{"amount":0}]`, []string{"id", "is required: the id of the row", "in_entries[0].amount", zero}},
+		{"PUT", ledger, fmt.Sprintf(`"id":%d,"in_entries":[{"amount":5}]`, row), nil},
+		{"POST", transfers, fmt.Sprintf(`"from":%d,"to":%d,"amount":0`, account, account),
+			[]string{"to", "must not be the account that gives", "amount", zero}},
+		{"POST", transfers, fmt.Sprintf(`"from":%d,"to":%d,"amount":5`, account, 1<<50), []string{"to", unknown}},
+		{"POST", transfers, fmt.Sprintf(`"from":%d,"to":%d,"amount":0`, account, apptest.Open(clerk, "SBI")), []string{"amount", zero}},
+		{"POST", transfers, fmt.Sprintf(`"from":%d,"to":%d,"amount":5`, account, apptest.Open(clerk, "Axis")), nil},
+		{"POST", apptest.At(account, old, "/reverse"), `"reason":""`, []string{"reason", absent}},
+		{"POST", apptest.At(account, old, "/reverse"), `"reason":"` + strings.Repeat("x", 501) + `"`, []string{"reason", long}},
+		{"POST", apptest.At(account, old, "/reverse"), `"reason":"x"`, nil},
+		{"POST", apptest.Ledger(account, "/rows/reverse"), `"rows":[]`, []string{"rows", "at least one row is needed", "reason", absent}},
+	} {
+		a := clerk.Do(c.method, c.path, `{"date":"2025-03-31",`+c.body+`}`)
+		if c.wrong == nil {
+			a.Problem(409, why, "date", why)
+			continue
+		}
+		a.Problem(422, "Validation error", append(c.wrong, "date", why)...)
+	}
+	clerk.PUT(ledger, fmt.Sprintf(`{"id":%d,"in_entries":[{"amount":0}]}`, old)).Problem(422, "Validation error",
+		"in_entries[0].amount", zero, "date", why)
+	clerk.POST(apptest.Ledger(account, "/rows/reverse"), `{"date":"2199-03-01","rows":[]}`).Problem(422, "Validation error",
+		"rows", "at least one row is needed", "date", "must not be after tomorrow", "reason", absent)
+}

@@ -96,7 +96,7 @@ func (o operations[In, Out]) rows() {
 		edit := book.EditRow{Ledger: o.l, Account: in.Account, Today: o.Books.Today(), RowInput: in.Body.asked()}
 		row, err := in.Body.row(in.Row)
 		if err != nil {
-			return nil, fault.Join(err, edit.Check())
+			return nil, o.Books.AndLocked(ctx, workspace(ctx), fault.Join(err, edit.Check()), edit.Date)
 		}
 		out, err := ledgercmd.ChangeRow(ctx, api.Request(ctx), o.Books, o.l, row, edit)
 		return o.rowWritten(ctx, in.Account, out, err)

@@ -15,9 +15,8 @@
 // the Unicode text. The shaped advances determine width and line breaks. A word that is too long breaks only between
 // shaped clusters. Right-to-left passages are reversed when a line is drawn.
 //
-// A letter that no embedded font has is transliterated, and a note at the document's end reports that. Other unknown
-// characters, such as emoji, become a visible box. Invisible characters (direction marks, joiners between Latin letters)
-// are omitted.
+// A character that no embedded font has is transliterated, or written by its name in Unicode, and a note at the document's
+// end reports that. Invisible characters (direction marks, joiners between Latin letters) are omitted.
 //
 // Rejected alternatives:
 //

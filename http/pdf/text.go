@@ -15,6 +15,9 @@ import (
 	"github.com/go-text/typesetting/shaping"
 	"github.com/mozillazg/go-unidecode"
 	"golang.org/x/text/unicode/norm"
+	"golang.org/x/text/unicode/runenames"
+
+	"bahi/domain/person"
 )
 
 //go:embed fonts/*.ttf
@@ -96,8 +99,8 @@ func Fonts() [3]*font.Font {
 
 func (f face) shaped() bool { return f >= devanagari }
 
-// box is shown for a character that cannot be shown.
-const box = '□'
+// noGlyph is the rune to show for a character that no font has.
+const noGlyph = 0
 
 const (
 	zwnj = '\u200c'
@@ -133,7 +136,7 @@ type typesetter struct {
 	words  map[string][]run // shaped words, since names recur from row to row
 	ascii  [2][128]float64  // widths of ASCII in regular and bold
 
-	transliterated bool // some text is in Latin letters, since no font has its script
+	replaced bool // some text is in Latin letters or left out, since no font has it
 }
 
 // shapedWords bounds the cache, in words. A full cache starts again.
@@ -189,9 +192,9 @@ func (t *typesetter) faceOf(r rune, before, base face) (f face, show rune) {
 		}
 		return base, -1
 	case r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0xffff && !unicode.In(r, unicode.Cf, unicode.Variation_Selector):
-		return base, box
+		return base, noGlyph
 	case unicode.Is(unicode.Prepended_Concatenation_Mark, r):
-		return base, box
+		return base, noGlyph
 	case unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
 		return base, -1
 	case own.shaped() && t.has(own, r):
@@ -207,7 +210,7 @@ func (t *typesetter) faceOf(r rune, before, base face) (f face, show rune) {
 		script == language.Common || script == language.Inherited):
 		return base, r
 	}
-	return base, box
+	return base, noGlyph
 }
 
 func (t *typesetter) has(f face, r rune) bool {
@@ -254,7 +257,7 @@ func (t *typesetter) word(word string, base face) []run {
 		}
 		text = text[:0]
 	}
-	for _, r := range norm.NFC.String(strings.ToValidUTF8(word, string(box))) {
+	for _, r := range norm.NFC.String(word) {
 		f, show := t.faceOf(r, current, base)
 		if show < 0 {
 			continue
@@ -263,9 +266,9 @@ func (t *typesetter) word(word string, base face) []run {
 			flush()
 			current = f
 		}
-		if latin, known := latinOf(r); show == box && known {
-			t.transliterated = true
-			text = append(text, []rune(latin)...)
+		if show == noGlyph {
+			t.replaced = true
+			text = append(text, []rune(latinOf(r))...)
 			continue
 		}
 		text = append(text, show)
@@ -278,18 +281,33 @@ func (t *typesetter) word(word string, base face) []run {
 	return runs
 }
 
-// latinOf transliterates a letter, number or mark to Latin letters. Some marks have none, such as a sign that a consonant has no vowel.
-func latinOf(r rune) (latin string, known bool) {
-	latin = strings.TrimSpace(unidecode.Unidecode(string(r)))
-	return latin, plain(latin) && (unicode.IsMark(r) || latin != "" && (unicode.IsLetter(r) || unicode.IsNumber(r)))
+// latinOf transliterates a character to Latin letters. A letter without a transliteration has the end of its name in Unicode, and another
+// sign its name in parentheses. The result is empty for what has no sound or name, such as a sign that a consonant has no vowel.
+func latinOf(r rune) string {
+	latin := unidecode.Unidecode(norm.NFKC.String(string(person.Digit(r))))
+	joined := strings.Join(strings.Fields(latin), "-")
+	name := strings.ToLower(runenames.Name(r))
+	switch {
+	case joined != "" && plain(joined):
+		return joined
+	case joined == "" && latin != "": // a space
+		return "-"
+	case unicode.IsMark(r) && !strings.Contains(name, " vowel sign ") || unicode.Is(unicode.Sk, r) || strings.HasPrefix(name, "<"):
+		return ""
+	case unicode.In(r, unicode.L, unicode.M) || strings.HasPrefix(name, "regional indicator "):
+		return name[strings.LastIndexByte(name, ' ')+1:]
+	case name == "":
+		return ""
+	}
+	return "(" + name + ")"
 }
 
 // notes returns the notes about the document's text.
 func (t *typesetter) notes() []string {
-	if !t.transliterated {
+	if !t.replaced {
 		return nil
 	}
-	return []string{"Some text is in a script that this document has no font for. It is written in Latin letters."}
+	return []string{"This document has no font for some letters or signs. They are written in Latin letters, or left out."}
 }
 
 // plain reports whether a word is printable ASCII, as most are.

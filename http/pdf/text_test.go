@@ -52,13 +52,18 @@ func TestMixedTextIsSplitByScript(t *testing.T) {
 	require.Equal(t, []string{"R:Ram ", "G:રમેશ", "R:, ", "D:रमेश", "R: ₹5", "D:।"}, parts)
 }
 
-func TestUnprintableIsABoxAndInvisibleIsLeftOut(t *testing.T) {
+func TestTextWithoutAGlyphIsInLatinLettersAndInvisibleTextIsLeftOut(t *testing.T) {
 	t.Parallel()
 	ts := newTypesetter()
 	for in, want := range map[string]string{
-		"a\x00b\x1bc\u0085d":       "a□b□c d", // NEL is white space
-		"bad \xff\xfe utf":         "bad □ utf",
-		"ring 💍 and 👨‍👩‍👧":         "ring □ and □□□",
+		"a\x00b\x1bc\u0085d":       "abc d", // NEL is white space
+		"bad \xff\xfe utf":         "bad \ufffd\ufffd utf",
+		"ring 💍 and 👨‍👩‍👧":         "ring (ring) and (man)(woman)(girl)",
+		"नथ💍🏽 ❤":                   "नथ(ring) ❤",
+		"𑄌𑄋𑄴𑄟𑄳 𑄷𑄶":                 "caangaamaa 10",
+		"བཀྲ་ཤིས":                  "bkr-shis",
+		"ሰላም፡ነው 、㎏":                "salaame-nawe ,kg",
+		"𝐑𝐚𝐦 🇮🇳 ﷺ":                 "Ram in ﷺ",
 		"\u202eabc\u202c\u200fd":   "abcd",
 		"عربي தமிழ்":               "عربي தமிழ்",
 		"中国 Δ ไทย שלום":            "ZhongGuo Δ aithy SHlvm",
@@ -66,7 +71,7 @@ func TestUnprintableIsABoxAndInvisibleIsLeftOut(t *testing.T) {
 		"Cafe\u0301":               "Café",
 		"क\u094d\u200dष":           "क\u094d\u200dष",
 		"  many \n\n\t spaces  ":   "many spaces",
-		"\U000e0041\ufffe\uffff":   "□□",
+		"\U000e0041\ufffe\uffff":   "",
 		"Ωμέγα Жук ½ ™ € ₹ 1° → ☺": "Ωμέγα Жук ½ ™ € ₹ 1° → ☺",
 		"":       "",
 		"\u200b": "",
@@ -176,6 +181,18 @@ func TestEveryScriptOfIndiaIsShaped(t *testing.T) {
 	ts.lines("王 and 李", regular, 100)
 	require.Len(t, ts.notes(), 1, "transliteration is said")
 	require.Equal(t, "sh rii lNkaa phuu", ts.shown("ශ් රී ලංකා ผู้"))
+	for r := rune(0x20); r < 0x20000; r++ { // beside a letter of a script with glyphs of its own
+		for _, text := range []string{string(r), "ક" + string(r), "a" + string(r)} {
+			for _, run := range ts.lines(text, regular, math.Inf(1))[0].runs {
+				for _, g := range run.glyphs {
+					require.NotZero(t, g.id, "%q has no glyph", text)
+				}
+				for _, c := range run.text {
+					require.True(t, (run.face.shaped() || ts.has(run.face, c)) && (c != '□' || c == r), "%q has no glyph", text)
+				}
+			}
+		}
+	}
 }
 
 func TestTextFromRightToLeftKeepsItsOrder(t *testing.T) {

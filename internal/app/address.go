@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -72,12 +73,11 @@ func patiently(ctx context.Context, try func() (again bool, err error)) error {
 func addressFile(data string) string { return filepath.Join(data, "server.addr") }
 
 // ServerAddr returns the address of a data folder's server: the setting, or the server's record, or the default.
-func ServerAddr(data, setting string) (string, error) {
-	addr := setting
-	if _, port, err := net.SplitHostPort(addr); addr != "" && err != nil {
-		return "", fmt.Errorf("BAHI_ADDR: %w", err)
-	} else if addr == "" || port == "0" { // the server chooses one
-		text, err := os.ReadFile(addressFile(data))
+func ServerAddr(ctx context.Context, data, setting string) (string, error) {
+	addr, from := setting, "BAHI_ADDR"
+	if _, port, _ := net.SplitHostPort(addr); addr == "" || port == "0" { // the server chooses one
+		from = addressFile(data)
+		text, err := os.ReadFile(from)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("read the server's address: %w", err)
 		}
@@ -85,35 +85,23 @@ func ServerAddr(data, setting string) (string, error) {
 			addr = DefaultAddr
 		}
 	}
-	addr, err := Reachable(addr)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", addressFile(data), err)
-	}
-	return addr, nil
+	return Reachable(ctx, from, addr)
 }
 
-// CheckAddr returns the fault of a setting that is an address to listen at.
-func CheckAddr(ctx context.Context, setting, addr string) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", setting, err)
-	}
-	return nil
-}
-
-// Reachable returns the address at which this machine reaches a server that listens at an address.
-func Reachable(addr string) (string, error) {
+// Reachable returns the address at which this machine reaches a server that listens at an address, or the fault of the address.
+func Reachable(ctx context.Context, setting, addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", err
+	var number int
+	if err == nil {
+		number, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
 	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", setting, err)
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.Unmap().IsUnspecified() {
 		host = "127.0.0.1" // the server listens on all addresses, and a container may not resolve localhost
 	}
-	return net.JoinHostPort(host, port), nil
+	return net.JoinHostPort(host, strconv.Itoa(number)), nil
 }
 
 // sleep waits for a time, or until the context ends, and then returns its error.

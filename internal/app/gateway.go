@@ -35,7 +35,8 @@ const DefaultGateway = "127.0.0.1:2113"
 func (c GatewaySettings) CheckGateway(ctx context.Context) error {
 	_, err := c.pair()
 	if c.GatewayAddr != "" {
-		err = errors.Join(err, CheckAddr(ctx, "BAHI_GATEWAY_GRPC_ADDR", c.GatewayAddr))
+		_, wrong := Reachable(ctx, "BAHI_GATEWAY_GRPC_ADDR", c.GatewayAddr)
+		err = errors.Join(err, wrong)
 	}
 	return err
 }

@@ -275,7 +275,7 @@ func TestAStartWaitsForAProcessThatWasKilled(t *testing.T) {
 	require.NoError(t, err)
 	defer done()
 	require.Equal(t, addr, listener.Addr().String())
-	found, err := app.ServerAddr(data, "")
+	found, err := app.ServerAddr(t.Context(), data, "")
 	require.NoError(t, err)
 	require.Equal(t, addr, found)
 }
@@ -299,11 +299,13 @@ func TestAServersAddressIsTheSettingOrTheRecordOrTheDefault(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for setting, want := range map[string]string{"": app.DefaultAddr, "127.0.0.1:0": app.DefaultAddr, "0.0.0.0:99": "127.0.0.1:99",
-		":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99"} {
-		addr, err := app.ServerAddr(data, setting)
+		":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99", "[::ffff:0.0.0.0]:99": "127.0.0.1:99", "localhost:http": "localhost:80"} {
+		addr, err := app.ServerAddr(t.Context(), data, setting)
 		require.NoError(t, err)
 		require.Equal(t, want, addr, setting)
 	}
-	_, err := app.ServerAddr(data, "nowhere")
-	require.ErrorContains(t, err, "BAHI_ADDR")
+	for _, setting := range []string{"nowhere", "127.0.0.1:no-such-port"} {
+		_, err := app.ServerAddr(t.Context(), data, setting)
+		require.ErrorContains(t, err, "BAHI_ADDR", setting)
+	}
 }

@@ -159,6 +159,10 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_TRUSTED_PROXIES=abc":                             "BAHI_TRUSTED_PROXIES: ",
 		"BAHI_WEBHOOK_DAYS=0":                                  "BAHI_WEBHOOK_DAYS: ",
 		"BLOB_URL=ftp://x":                                     "BLOB_URL: ",
+		"BLOB_URL=s3://bucket":                                 "BLOB_URL: the region is missing",
+		"BAHI_FETCH_ALLOW=http://x":                            "BAHI_FETCH_ALLOW: ",
+		"FEED_URL=kafka://u@localhost?sasl=plain":              "FEED_URL: sasl: the user has no password",
+		"SMTP_URL=smtp://u@localhost?from=a@b.example":         "SMTP_URL: the user has no password",
 		"BOT_MIN_COVERAGE=7":                                   "BOT_MIN_COVERAGE: 7 is more than 1",
 		"CHAT_BASE_URL=abc":                                    "CHAT_BASE_URL: ",
 		"CHAT_ENQUIRY_TEMPLATE=abc":                            "CHAT_ENQUIRY_TEMPLATE: ",
@@ -232,9 +236,12 @@ func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	}
 	said, status := health()
 	require.Zero(t, status, said)
-	addr, err := app.ServerAddr(data, "")
+	addr, err := app.ServerAddr(t.Context(), data, "")
 	require.NoError(t, err)
 	require.Equal(t, p.URL, "http://"+addr)
+	proxied := apptest.Program(t, data, "health").With("DATABASE_URL="+database, "HTTP_PROXY="+p.URL, "BAHI_ADDR=255.255.255.255:80")
+	_, said, status = apptest.Execute(t, proxied)
+	require.NotZero(t, status, "the proxy was called, not the server")
 	shown, said, status := apptest.Execute(t, bahi("demo", "--events", "50"))
 	require.Zero(t, status, said)
 	require.Contains(t, shown, p.URL+"/app/")

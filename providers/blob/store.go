@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	gcblob "gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
 	"gocloud.dev/blob/s3blob"
@@ -89,6 +90,9 @@ func Open(ctx context.Context, rawURL string, files Files) (*Store, error) {
 	bucket, err := gcblob.OpenBucket(ctx, rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("BLOB_URL: %w", err)
+	}
+	if client := (*s3.Client)(nil); bucket.As(&client) && client.Options().Region == "" {
+		return nil, errors.Join(errors.New("BLOB_URL: the region is missing: s3://bucket?region=…"), bucket.Close())
 	}
 	return &Store{bucket: bucket}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -50,7 +51,7 @@ func Parse(list []string) (e Allowlist, err error) {
 			continue
 		}
 		host, port, err := net.SplitHostPort(text)
-		if err != nil || host == "" || port == "" {
+		if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || host == "" || wrong != nil {
 			return e, fmt.Errorf("%q: expected host:port, ip:port or a network such as 10.0.0.0/8", text)
 		}
 		e.hosts = append(e.hosts, text)

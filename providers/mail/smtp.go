@@ -90,6 +90,9 @@ func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, 
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
+		if password == "" {
+			return nil, errors.New("SMTP_URL: the user has no password")
+		}
 		s.options = append(s.options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover),
 			gomail.WithUsername(u.User.Username()), gomail.WithPassword(password))
 	}

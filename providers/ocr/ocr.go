@@ -193,6 +193,7 @@ func (s *session) recognise(ctx context.Context, p Page, from *scan) error {
 		return err
 	}
 	from.markStruck(p.Words)
+	from.markCut(p.Words)
 	p.Width, p.Image = from.width, image
 	return s.each(p)
 }

@@ -20,6 +20,9 @@ var decoding = semaphore.NewWeighted(1)
 type scan struct {
 	width, height int
 	pix           []byte // by rows; 0 is black
+
+	picture *scan   // before it was turned
+	angle   float64 // by which it was turned back, in degrees
 }
 
 // A page of A4 at 300 dots per inch is 3508 pixels high. Smaller pictures are doubled, much larger ones reduced.
@@ -31,7 +34,7 @@ const (
 // newScan returns a picture in grey, upright, in a size near 300 dots an inch.
 func newScan(from image.Image, orientation int) *scan {
 	b := from.Bounds()
-	s := &scan{b.Dx(), b.Dy(), make([]byte, b.Dx()*b.Dy())}
+	s := &scan{width: b.Dx(), height: b.Dy(), pix: make([]byte, b.Dx()*b.Dy())}
 	at := luma(from)
 	for y := range s.height {
 		row := s.pix[y*s.width:]
@@ -108,7 +111,7 @@ func (s *scan) upright(orientation int) *scan {
 	if orientation == 1 {
 		return s
 	}
-	to := &scan{s.width, s.height, make([]byte, len(s.pix))}
+	to := &scan{width: s.width, height: s.height, pix: make([]byte, len(s.pix))}
 	if orientation >= 5 {
 		to.width, to.height = s.height, s.width
 	}
@@ -127,12 +130,16 @@ func (s *scan) straighten() {
 		s.median()
 	}
 	s.evenLight()
-	if angle := s.skew(); math.Abs(angle) >= 0.15 {
+	picture, angle := *s, s.skew()
+	if math.Abs(angle) >= 0.15 {
 		s.turn(angle)
+	} else {
+		angle = 0
 	}
-	if longest := max(s.width, s.height); longest < 3000 {
+	if longest := max(picture.width, picture.height); longest < 3000 {
 		*s = *s.scaled(3300 / float64(longest))
 	}
+	s.picture, s.angle = &picture, angle
 }
 
 // noisy reports whether neighbouring pixels of the paper differ much.
@@ -179,7 +186,7 @@ const block = 64
 // evenLight makes the paper white, even in shadows.
 func (s *scan) evenLight() {
 	across, down := (s.width+block-1)/block, (s.height+block-1)/block
-	light := &scan{across, down, make([]byte, across*down)}
+	light := &scan{width: across, height: down, pix: make([]byte, across*down)}
 	var counts [256]int
 	for v := range down {
 		for u := range across {
@@ -262,19 +269,33 @@ func (s *scan) skew() float64 {
 	return best
 }
 
-// turn rotates the page back by an angle.
+// turn rotates the page back by an angle. The page grows, so that it keeps its corners.
 func (s *scan) turn(angle float64) {
 	sin, cos := math.Sincos(angle * math.Pi / 180)
-	to := make([]byte, len(s.pix))
-	cx, cy := float64(s.width)/2, float64(s.height)/2
-	for y := range s.height {
-		dy := float64(y) - cy
-		for x := range s.width {
-			dx := float64(x) - cx
-			to[y*s.width+x] = s.bilinear(cx+dx*cos-dy*sin, cy+dx*sin+dy*cos)
+	width, height := float64(s.width), float64(s.height)
+	to := scan{width: int(width*cos + height*math.Abs(sin)), height: int(height*cos + width*math.Abs(sin))}
+	to.pix = make([]byte, to.width*to.height)
+	for y := range to.height {
+		dy := float64(y) - float64(to.height)/2
+		for x := range to.width {
+			dx := float64(x) - float64(to.width)/2
+			to.pix[y*to.width+x] = s.bilinear(width/2+dx*cos-dy*sin, height/2+dx*sin+dy*cos)
 		}
 	}
-	s.pix = to
+	*s = to
+}
+
+// markCut marks words that are less than a letter from the left or right edge of the picture. They may have lost letters.
+func (s *scan) markCut(words []khatapage.Word) {
+	sin, cos := math.Sincos(s.angle * math.Pi / 180)
+	width, height := float64(s.picture.width), float64(s.picture.height)
+	scale := (width*cos + height*math.Abs(sin)) / float64(s.width)
+	for i, w := range words {
+		dy := scale * float64(w.Top+w.Bottom-s.height) / 2
+		left, right := scale*(float64(w.Left)-float64(s.width)/2)*cos-dy*sin, scale*(float64(w.Right)-float64(s.width)/2)*cos-dy*sin
+		letter := scale * float64(w.Bottom-w.Top)
+		words[i].Cut = left < letter-width/2 || right > width/2-letter
+	}
 }
 
 // png returns the page as a file.

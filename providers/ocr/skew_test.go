@@ -1,11 +1,13 @@
 package ocr
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/ledger/khatapage"
 	"bahi/internal/test/khatapages"
 )
 
@@ -20,6 +22,34 @@ func TestTheAngleOfAPageIsFound(t *testing.T) {
 		s.straighten()
 		require.InDelta(t, 0, s.skew(), 0.3, "after %v degrees", degrees)
 	}
+}
+
+func TestATurnedPageKeepsItsCornersAndWordsAtItsEdgesAreMarked(t *testing.T) {
+	t.Parallel()
+	s := &scan{width: 300, height: 400, pix: bytes.Repeat([]byte{255}, 300*400)}
+	for _, at := range []int{0, 299, 399 * 300, 400*300 - 1} {
+		s.pix[at] = 0
+	}
+	picture := *s
+	s.turn(5)
+	corners := map[[2]bool]bool{}
+	for at, v := range s.pix {
+		if v < 200 {
+			corners[[2]bool{at%s.width > s.width/2, at/s.width > s.height/2}] = true
+		}
+	}
+	require.Len(t, corners, 4)
+	s.picture, s.angle = &picture, 5
+	words := []khatapage.Word{
+		{Left: 40, Right: 100, Top: 30, Bottom: 40}, {Left: 200, Right: 320, Top: 30, Bottom: 40}, {Left: 5, Right: 60, Top: 380, Bottom: 390},
+		{Left: 200, Right: 300, Top: 380, Bottom: 390}, {Left: 200, Right: 325, Top: 380, Bottom: 390},
+	}
+	s.markCut(words)
+	var cut []bool
+	for _, w := range words {
+		cut = append(cut, w.Cut)
+	}
+	require.Equal(t, []bool{false, true, true, false, true}, cut)
 }
 
 func TestAPhotoIsReadUpright(t *testing.T) {

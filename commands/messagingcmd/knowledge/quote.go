@@ -69,6 +69,7 @@ type choice struct {
 	weights []float64
 	sum     float64 // of the weights
 	headed  []bool  // a heading has the word
+	titled  []bool  // a heading of items is the word
 
 	rows, columns matches // of the texts and of the column names of lists
 }
@@ -148,7 +149,7 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 // hold returns how well each item contains the words of the question.
 func (c *choice) hold(items []item) []held {
 	all := make([]held, len(items))
-	c.headed, c.rows, c.columns = make([]bool, len(c.words)), matches{}, matches{}
+	c.headed, c.titled, c.rows, c.columns = make([]bool, len(c.words)), make([]bool, len(c.words)), matches{}, matches{}
 	beneath := map[string]int{}
 	for _, it := range items {
 		beneath[it.place()]++
@@ -163,6 +164,10 @@ func (c *choice) hold(items []item) []held {
 		for i, fit := range c.fits(strings.Join(append(it.heads, it.outer...), "\n")) {
 			h.whole[i] = max(h.whole[i], fit)
 			c.headed[i] = c.headed[i] || fit > 0
+			c.titled[i] = c.titled[i] || fit > 0 && slices.ContainsFunc(it.heads, func(head string) bool {
+				return len(strings.Fields(head)) == 1 &&
+					c.fits(head)[i] >= synonymFit
+			})
 		}
 		inNames := c.fits(it.columns)
 		for i, fit := range inNames {
@@ -213,7 +218,7 @@ func (c *choice) score(h held) float64 {
 			continue
 		case attributes[stem(w.text)] && (digits.MatchString(h.text) || strings.Contains(h.text, "@")): // "Kada 300" has no word for a price
 			of -= known * c.weights[i]
-		case c.headed[i] && h.listed: // the question names another list
+		case c.headed[i] && h.listed || c.titled[i] && w.isThing(): // the question names another list or section
 			of += c.weights[i]
 		}
 		complete = false

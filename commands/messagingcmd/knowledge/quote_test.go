@@ -47,7 +47,7 @@ func TestTheItemIsQuotedThatTheQuestionNames(t *testing.T) {
 		}
 		require.Equal(t, want, quote(t, s, bot, map[int64]string{bot: "list.txt"}, question), question)
 	}
-	require.Equal(t, 115, asked)
+	require.Equal(t, 117, asked)
 }
 
 func TestAQuoteSurroundsWhatMatched(t *testing.T) {

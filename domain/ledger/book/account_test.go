@@ -71,11 +71,11 @@ func TestDeleteAccount(t *testing.T) {
 	given := eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"})
 	given.Case("an account without rows").When(deleteAccount{Ledger: bank.Ledger}).Then(accountDeleted{})
 	yesterday := today - 1
-	locked := book.PostingContext{AccountOpen: true, LockedThrough: &yesterday}
+	closed := book.PostingContext{AccountOpen: true, LockedThrough: &yesterday}
 	given.Case("an account whose rows are not locked").
-		When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &today, Standing: locked}).Then(accountDeleted{EarliestRow: &today})
-	given.Case("one with a locked row").When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &yesterday, Standing: locked}).
-		ThenFails(fault.Newf(fault.Conflict, "Books are locked through %s", yesterday))
+		When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &today, Standing: closed}).Then(accountDeleted{EarliestRow: &today})
+	given.Case("one with a locked row").When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &yesterday, Standing: closed}).
+		ThenFails(locked(yesterday))
 	given.And(accountDeleted{}).
 		Case("twice").When(deleteAccount{Ledger: bank.Ledger}).ThenFails(bank.Ledger.NoAccount)
 	eventtest.Given(t, bank.Ledger.Accounts).

@@ -68,11 +68,11 @@ func refused(rows []RowAdded, s PostingContext) error {
 	if !ok || refused.Kind != fault.Conflict {
 		return err
 	}
-	named := *refused
+	refused.Fields = nil
 	for i, r := range rows {
 		if s.CheckDates(r.Date) != nil {
-			named.Fields = append(named.Fields, fault.Field{Field: fmt.Sprintf("rows[%d].date", i), Message: refused.Detail})
+			refused.Fields = append(refused.Fields, fault.Field{Field: fmt.Sprintf("rows[%d].date", i), Message: refused.Detail})
 		}
 	}
-	return &named
+	return refused
 }

@@ -309,6 +309,12 @@ func TestEachRowInALockedPeriodIsNamed(t *testing.T) {
 		"rows[2].date", why), err)
 }
 
+// locked is the conflict of a row's date with the lock.
+func locked(through unit.Date) error {
+	why := "Books are locked through " + through.String()
+	return &fault.Error{Kind: fault.Conflict, Detail: why, Fields: []fault.Field{{Field: "date", Message: why}}}
+}
+
 // with is a conflict that names a row.
 func with(field string, row int64, detail string) error {
 	return &fault.Error{Kind: fault.Conflict, Detail: detail, Fields: []fault.Field{{Field: field, Message: detail, ID: row}}}
@@ -404,7 +410,7 @@ func TestReverseRows(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, mirrors(today+1), got, "a row of tomorrow is reversed tomorrow")
 	_, err = c.Decide(book.PostingContext{AccountOpen: true, LockedThrough: new(today + 1)})
-	require.Equal(t, fault.Newf(fault.Conflict, "Books are locked through %s", today+1), err)
+	require.Equal(t, locked(today+1), err)
 	_, err = c.Decide(book.PostingContext{})
 	require.Equal(t, book.ErrNoAccount, err)
 }

@@ -1,7 +1,6 @@
 package book
 
 import (
-	"errors"
 	"slices"
 
 	"bahi/domain/fault"
@@ -18,26 +17,19 @@ type PostingContext struct {
 var ErrNoAccount = fault.New(fault.NotFound, "Account not found")
 
 // CheckDates returns the error of changing rows of these dates, or nil. The account must be open and no date may be locked (CONTRACT.md
-// 0.4). For a moved row, it checks the old and the new date.
+// 0.4). For a moved row, it checks the old and the new date. The error of a locked date names the field.
 func (s PostingContext) CheckDates(dates ...unit.Date) error {
 	if !s.AccountOpen {
 		return ErrNoAccount
 	}
 	for _, d := range dates {
 		if s.LockedThrough != nil && d <= *s.LockedThrough {
-			return fault.Newf(fault.Conflict, "Books are locked through %s", *s.LockedThrough)
+			locked := fault.Newf(fault.Conflict, "Books are locked through %s", *s.LockedThrough)
+			locked.Fields = []fault.Field{{Field: "date", Message: locked.Detail}}
+			return locked
 		}
 	}
 	return nil
-}
-
-// CheckDate returns the error of posting a row of a date, or nil. The error of a locked date names the field.
-func (s PostingContext) CheckDate(date unit.Date) error {
-	err := s.CheckDates(date)
-	if locked, ok := errors.AsType[*fault.Error](err); ok && locked.Kind == fault.Conflict {
-		locked.Fields = []fault.Field{{Field: "date", Message: locked.Detail}}
-	}
-	return err
 }
 
 // RefusesStep returns the error of changing a row from before to after, or nil.

@@ -86,11 +86,6 @@ func (l Line) entries() []Entry {
 	return []Entry{{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine, Amount: l.Amount}}
 }
 
-// refused reports whether the request's schema has refused the line. A refused line becomes no row, but the other lines are still checked.
-func (l Line) refused() bool {
-	return ledger.Named(l.Ledger) == nil || l.Side != khatapage.In && l.Side != khatapage.Out
-}
-
 // side has the entries of one side of a row, and the line of each.
 type side struct {
 	entries []Entry
@@ -105,7 +100,8 @@ type rowKey struct {
 	date    unit.Date
 }
 
-// grouped returns the IN and OUT sides of rows, in the order of their first lines. of returns the row of a line, false for none.
+// grouped returns the IN and OUT sides of rows, in the order of their first lines. of returns the row of a line, false for none. A line
+// without a side, which the request's schema refuses, is on the IN side: the rules for its fields are the same on both.
 func grouped(lines []Line, of func(i int) (rowKey, bool)) (keys []rowKey, rows []*[2]side) {
 	known := map[rowKey]*[2]side{}
 	for i, l := range lines {
@@ -143,9 +139,6 @@ func Lines(lines []Line) ([]Asked, error) {
 	}
 	var wrong []fault.Field
 	for i, l := range lines {
-		if l.refused() {
-			continue
-		}
 		for _, field := range unused[l.Ledger] {
 			if field == "weight" && l.Weight != nil || field == "touch" && l.Touch != nil || field == "fine_weight" && l.Fine != nil {
 				wrong = append(wrong, fault.Field{Field: fmt.Sprintf("entries[%d].%s", i, field),
@@ -154,7 +147,7 @@ func Lines(lines []Line) ([]Asked, error) {
 		}
 	}
 	keys, sides := grouped(lines, func(i int) (rowKey, bool) {
-		return rowKey{ledger: lines[i].Ledger, account: lines[i].Account, date: lines[i].Date}, !lines[i].refused()
+		return rowKey{ledger: lines[i].Ledger, account: lines[i].Account, date: lines[i].Date}, ledger.Named(lines[i].Ledger) != nil
 	})
 	rows := make([]Asked, len(keys))
 	for i, k := range keys {
@@ -163,7 +156,7 @@ func Lines(lines []Line) ([]Asked, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows[i] = Asked{Ledger: l, Account: k.account, Row: row, Of: slices.Compact(slices.Concat(in.of, out.of)),
+		rows[i] = Asked{Ledger: l, Account: k.account, Row: row, List: "entries", Of: slices.Compact(slices.Concat(in.of, out.of)),
 			Place: func(field string) string { return placeOf(l, field, in, out) }}
 	}
 	return rows, fault.Found(wrong)
@@ -190,11 +183,7 @@ func placeOf(l *book.Ledger, field string, in, out side) string {
 		}
 		return at + "." + inner
 	}
-	at := fmt.Sprintf("entries[%d]", slices.Concat(in.of, out.of)[0])
-	if field == "date" || field == "account_id" {
-		return at + "." + field
-	}
-	return at
+	return fmt.Sprintf("entries[%d]", slices.Concat(in.of, out.of)[0])
 }
 
 // SubmitRow is a row of any ledger.
@@ -227,7 +216,7 @@ func Submitting(sent []SubmitRow) (rows []Asked, err error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, Asked{Ledger: l, Account: row.Account, Row: input, Of: []int{i},
+		rows = append(rows, Asked{Ledger: l, Account: row.Account, Row: input, List: "rows", Of: []int{i},
 			Place: func(field string) string { return strings.TrimSuffix(at+field, ".") }})
 	}
 	return rows, fault.Found(wrong)

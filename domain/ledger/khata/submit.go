@@ -24,7 +24,8 @@ type Asked struct {
 
 	// Place returns the field of the request that corresponds to a field of the row.
 	Place func(field string) string
-	Of    []int // indexes of its entries in the request, for the response
+	List  string // the request's list: entries or rows
+	Of    []int  // indexes of its entries or of the row in the list
 }
 
 // Row is a row of a ledger.
@@ -83,10 +84,11 @@ func (c PostRows) Decide() ([]Row, error) {
 			faults = append(faults, fault.Field{Field: "account_id", Message: asked.Ledger.NoAccount.Error()})
 		}
 		for _, f := range faults {
-			wrong = append(wrong, f.Placed(asked.Place))
+			wrong = append(wrong, asked.placed(f)...)
 		}
 		if c.LockedThrough != nil && asked.Row.Date != nil && *asked.Row.Date <= *c.LockedThrough {
-			locked = append(locked, fault.Field{Field: asked.Place("date"), Message: fmt.Sprintf("Books are locked through %s", *c.LockedThrough)})
+			why := fmt.Sprintf("Books are locked through %s", *c.LockedThrough)
+			locked = append(locked, asked.placed(fault.Field{Field: "date", Message: why})...)
 		}
 		rows[i] = row
 		bytes += row.Bytes(c.Reason)
@@ -95,11 +97,22 @@ func (c PostRows) Decide() ([]Row, error) {
 	case len(wrong) > 0:
 		return nil, fault.Fields(append(wrong, locked...)...)
 	case len(locked) > 0:
-		return nil, &fault.Error{Kind: fault.Conflict, Detail: fmt.Sprintf("Books are locked through %s", *c.LockedThrough), Fields: locked}
+		return nil, &fault.Error{Kind: fault.Conflict, Detail: locked[0].Message, Fields: locked}
 	case bytes > book.MaxBytes:
 		return nil, fault.Wrong("entries", "more than 4,000,000 bytes together: send fewer at once")
 	}
 	return rows, nil
+}
+
+// placed returns a fault of the row with the names of the request's fields. A fault of the date or the account is one of each entry.
+func (a Asked) placed(f fault.Field) (all []fault.Field) {
+	if f.Field != "date" && f.Field != "account_id" {
+		return []fault.Field{f.Placed(a.Place)}
+	}
+	for _, i := range a.Of {
+		all = append(all, fault.Field{Field: fmt.Sprintf("%s[%d].%s", a.List, i, f.Field), Message: f.Message})
+	}
+	return all
 }
 
 // row returns the row, and its faults by the rules of its ledger.

@@ -26,6 +26,9 @@ type cell struct {
 	inferred bool // no header names the columns of the numbers
 	doubtful bool // a part was not understood
 	struck   bool
+	scaled   bool // the size of a weight is certain
+
+	unclear string // the date, if it is hard to read
 
 	total, opening bool
 }
@@ -82,8 +85,10 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 		case count > 0:
 			c.dated = true
 			written := strings.Join(raw[i:i+count], " ")
-			if date.doubtful || strings.ContainsAny(written[:1], `'"`) {
+			unclear := slices.ContainsFunc(words[i:i+count], func(w Word) bool { return w.Confidence < sureNumber })
+			if unclear || date.doubtful || strings.IndexFunc(written, sign) == 0 {
 				r.doubt(&c, "the date %q of the line %q is hard to read", written, c.raw)
+				c.unclear = written
 			}
 			r.setDate(&c, date, written)
 			i += count - 1
@@ -250,11 +255,11 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 		given[n.kind] = true
 		switch n.kind {
 		case weightColumn:
-			c.weight = new(unit.Grams(v))
+			c.weight, c.scaled = new(unit.Grams(v)), c.scaled || n.scaled()
 		case touchColumn:
 			c.touch = new(unit.Percent(v))
 		case fineColumn:
-			c.fine = new(unit.Grams(v))
+			c.fine, c.scaled = new(unit.Grams(v)), c.scaled || n.scaled()
 		case amountColumn:
 			if v%10 != 0 && n.grouping() { // money has at most two decimals: the point was a comma
 				v *= 1000
@@ -274,7 +279,7 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 	c.checkMetal(r)
 }
 
-// sureNumber is the minimum confidence of an unconfirmed number in an entry without doubt.
+// sureNumber is the minimum confidence of a date, and of an unconfirmed number, in an entry without doubt.
 const sureNumber = 85
 
 // checkKind adds a warning about a number that is hard to read or does not fit its column. It moves a number that fits another column to
@@ -294,7 +299,7 @@ func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 		n.kind = kind
 	}
 	long := l.groups > 2 && !n.grouped && n.thousandths >= 100_000_000
-	cut := n.kind == amountColumn && (n.cut || n.places == 1)
+	cut := n.Cut || n.kind == amountColumn && (n.cut || n.places == 1)
 	if n.unclear || n.doubtful || !n.proven && (n.Confidence < sureNumber || long || cut) {
 		r.doubt(c, "the number %q of the line %q is hard to read", n.Text, c.raw)
 	}
@@ -303,41 +308,14 @@ func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 	}
 }
 
-// checkMetal checks whether the weight, the touch and the fine weight agree, and computes an absent fine weight.
-func (c *cell) checkMetal(r *reader) {
-	if c.touch != nil && *c.touch > unit.Whole {
-		text := c.touch.String()
-		if *c.touch /= 10; *c.touch > unit.Whole {
-			c.touch = nil
-		}
-		r.doubt(c, "%q of the line %q is too large for a touch", text, c.raw)
-	}
-	if c.weight == nil && (c.touch != nil || c.fine != nil) && !c.doubtful {
-		r.doubt(c, "the line %q has metal, and no weight", c.raw)
-	}
-	if c.touch == nil && c.weight != nil && c.fine != nil {
-		if touch, found := touchOf(int64(*c.weight), int64(*c.fine)); found {
-			c.touch = new(unit.Percent(touch))
-			r.doubt(c, "the touch of the line %q cannot be read, it is computed from its weight and fine weight", c.raw)
-		}
-	}
-	if c.fine = computed(c.weight, c.touch, c.fine); c.weight == nil || c.touch == nil || c.fine == nil {
-		return
-	}
-	switch {
-	case follows(*c.weight, *c.touch, *c.fine) || c.repaired():
-	case c.corrected():
-		r.doubt(c, "the fine weight of the line %q is not its weight by its touch: one digit is corrected", c.raw)
-	default:
-		r.doubt(c, "the fine weight of the line %q is not its weight by its touch", c.raw)
-	}
-}
-
 // grouping reports whether the text has one point with three digits after it.
 func (n amountOf) grouping() bool {
 	_, after, found := strings.Cut(n.Text, ".")
 	return found && len(after) == 3 && !strings.Contains(n.Text, ",")
 }
+
+// scaled reports whether the number's size is certain: the comma of 82,065 may be a misread point.
+func (n amountOf) scaled() bool { return !n.grouped || n.places > 0 }
 
 // repeat copies a value of the entry above.
 func repeat(c *cell, above *Entry, kind string) {

@@ -15,6 +15,38 @@ func computed(weight *unit.Grams, touch *unit.Percent, fine *unit.Grams) *unit.G
 	return new((*weight*unit.Grams(*touch) + unit.Grams(unit.Whole)/2) / unit.Grams(unit.Whole))
 }
 
+// checkMetal checks whether the weight, the touch and the fine weight agree, and computes an absent fine weight.
+func (c *cell) checkMetal(r *reader) {
+	if c.touch != nil && *c.touch > unit.Whole {
+		text := c.touch.String()
+		if *c.touch /= 10; *c.touch > unit.Whole {
+			c.touch = nil
+		}
+		r.doubt(c, "%q of the line %q is too large for a touch", text, c.raw)
+	}
+	if c.weight == nil && (c.touch != nil || c.fine != nil) && !c.doubtful {
+		r.doubt(c, "the line %q has metal, and no weight", c.raw)
+	}
+	if c.touch == nil && c.weight != nil && c.fine != nil {
+		if touch, found := touchOf(int64(*c.weight), int64(*c.fine)); found {
+			c.touch = new(unit.Percent(touch))
+			r.doubt(c, "the touch of the line %q cannot be read, it is computed from its weight and fine weight", c.raw)
+		}
+	}
+	if c.fine = computed(c.weight, c.touch, c.fine); c.weight == nil || c.touch == nil || c.fine == nil {
+		return
+	}
+	switch {
+	case !c.scaled:
+		r.doubt(c, "a comma in the line %q may be a point", c.raw)
+	case follows(*c.weight, *c.touch, *c.fine) || c.repaired():
+	case c.corrected():
+		r.doubt(c, "the fine weight of the line %q is not its weight by its touch: one digit is corrected", c.raw)
+	default:
+		r.doubt(c, "the fine weight of the line %q is not its weight by its touch", c.raw)
+	}
+}
+
 // follows reports whether the fine weight is the product of the weight and the touch, rounded or cut at its last digit.
 func follows(weight unit.Grams, touch unit.Percent, fine unit.Grams) bool {
 	place := unit.Grams(1)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"bahi/domain/unit"
@@ -54,10 +55,19 @@ func (d day) exists() bool {
 // part matches a run of letters, or a run of digits with an optional ordinal ending.
 var part = regexp.MustCompile(`(?i)(\d+)(?:st|nd|rd|th)?|([\p{L}\p{M}]+)`)
 
+// monthYear matches a month and a number that may be its year, as in Mar-25.
+var monthYear = regexp.MustCompile(`^[\p{L}\p{M}]+\.?(?:[-/]| ?')[23]\d$`)
+
+// sign reports whether a character is neither of a word nor of a number.
+func sign(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.N) }
+
 // dateOf parses d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, with optional ordinals and names of months. It returns formed if the text
 // has the form of a date, even if that date does not exist.
 func dateOf(text string) (d day, formed bool) {
-	text = strings.Trim(text, ".,;:|'\"()")
+	text = strings.TrimFunc(text, sign)
+	if monthYear.MatchString(text) {
+		return d, true
+	}
 	misread := false
 	latin := strings.ContainsAny(strings.ToLower(text), "olisbz")
 	numeric := 2*digits(text) >= len([]rune(text))/2 || digits(text) > 0 && !latin
@@ -258,7 +268,7 @@ func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
 // date returns the date of an entry. An absent or repeated date is the date of the entry above.
 func (r *reader) date(l *layout, side string, c *cell) *unit.Date {
 	if c.date != nil || c.unread {
-		r.dates[side] = c.date // the lines below repeat it
+		r.dates[side], r.unclear[side] = c.date, c.unclear // the lines below repeat it
 		return c.date
 	}
 	date, known := r.dates[side]
@@ -272,8 +282,11 @@ func (r *reader) date(l *layout, side string, c *cell) *unit.Date {
 			}
 		}
 	}
-	if date == nil {
+	switch text := r.unclear[side]; {
+	case date == nil:
 		r.doubt(c, "the line %q has no date", c.raw)
+	case text != "":
+		r.doubt(c, "the date %q of the line %q is hard to read", text, c.raw)
 	}
 	return date
 }

@@ -17,6 +17,7 @@ type Word struct {
 	Text       string
 	Confidence int  // 0 to 100
 	Struck     bool // struck out
+	Cut        bool // at the edge of the picture
 }
 
 func (w Word) middle() int  { return (w.Left + w.Right) / 2 }
@@ -111,6 +112,7 @@ type reader struct {
 	fiscal  bool      // it is the first of two, as in 2025-26
 	near    unit.Date // the last date with a year; 0: none
 	dates   map[string]*unit.Date
+	unclear map[string]string // by side: the date, if it is hard to read
 	above   map[string]*Entry // by side
 	sums    map[string]*sums
 	carried map[string]*sums // sums of opening and closing lines
@@ -136,7 +138,7 @@ func (r *reader) warnf(format string, args ...any) {
 }
 
 func (r *reader) read(p Page) {
-	r.dates, r.above = map[string]*unit.Date{}, map[string]*Entry{}
+	r.dates, r.unclear, r.above = map[string]*unit.Date{}, map[string]string{}, map[string]*Entry{}
 	r.sums, r.carried = map[string]*sums{In: {}, Out: {}}, map[string]*sums{In: {}, Out: {}}
 	lines := linesOf(p.Words)
 	for i, line := range lines {

@@ -132,6 +132,18 @@ func TestStruckLinesAreDoubted(t *testing.T) {
 	require.Contains(t, strings.Join(got.Warnings, "\n"), "seems to be struck out")
 }
 
+func TestNumbersAtTheEdgeOfThePictureAndUnclearDatesAreDoubted(t *testing.T) {
+	t.Parallel()
+	p := written("OUT\nDate  Item   Rs\n1/3   cash   5\n2/3   cash   6\n3/3   cash   7\n      cash   8")
+	last := len(p.Words) - 3
+	p.Words[last-3].Cut, p.Words[last-2].Confidence = true, 72
+	got := khatapage.Read([]khatapage.Page{p}, khatapage.Options{Today: today})
+	require.Equal(t, []bool{true, false, false, false}, []bool{sure(got.Entries[0]), sure(got.Entries[1]), sure(got.Entries[2]),
+		sure(got.Entries[3])})
+	require.Contains(t, strings.Join(got.Warnings, "\n"), `the date "3/3" of the line "3/3 cash 7" is hard to read`)
+	require.Contains(t, strings.Join(got.Warnings, "\n"), `the number "6" of the line "2/3 cash 6" is hard to read`)
+}
+
 func TestModelIsCheckedAgainstTheWords(t *testing.T) {
 	t.Parallel()
 	words := khatapage.Read([]khatapage.Page{written("OUT\nDate  Item   Rs\n1/3   cash   500\n2/3   rent   70")},
@@ -213,7 +225,7 @@ func TestADateIsReadOrNull(t *testing.T) {
 			"2 फ़रवरी 2025": "2025-02-02", "5 સપ્ટેમ્બર 2024": "2024-09-05", "11 Sept. '24": "2024-09-11", "1st Jan": "2025-01-01",
 			`"`: "2024-11-07", "": "2024-11-07",
 			"31-02-2025": "-", "12/13/2025": "-", "32 Mar 2025": "-", "73-9-25": "-", "0-5-25": "-", "2-Mxr-25": "-", "11.09.202S5": "-",
-			"31 जून 2025": "-", "2025-13-01": "-",
+			"31 जून 2025": "-", "Mar-25": "-", "Mar '25": "-", "માર્ચ/24": "-", "Mar-5": "2025-03-05", "2025-13-01": "-",
 			"Sun 2 Mar 25": "2025-03-02", "Dt. 2/3/25": "2025-03-02", "2nd of Mar 2025": "2025-03-02", "રવિવાર ૨/૩/૨૫": "2025-03-02",
 			"2~3~25": "-", "2:3:25": "-", "2⁄3⁄25": "-", "Sun 31/2/25": "-",
 			"-do-": "2024-11-07", "〃": "2024-11-07", "એજ": "2024-11-07", "तदैव": "2024-11-07",
@@ -256,6 +268,8 @@ func TestRemainsOfATextAreDoubted(t *testing.T) {
 		"d   1,250.00":                          "2025-06-01",
 		"2025 3    761.5   92.5   704.388":      "2025-06-01",
 		"02/06/2025 payal    585        438.75": "2025-06-02",
+		"«02/06/2025 payal    500   80   400":   "2025-06-02",
+		"‹2-6-25 payal    500   80   400":       "2025-06-02",
 	} {
 		got := khatapage.Read([]khatapage.Page{written("Khata 2025\n01/06/2025 22k payal    500   80   400\n" + line)},
 			khatapage.Options{Today: today})
@@ -290,12 +304,14 @@ func TestADigitIsCorrectedByTheOtherNumbers(t *testing.T) {
 		"payal    250.5     92     230.46":     "250.5 92 230.46",
 		"payal    10        50     5":          "10 50 5",
 		"payal    123.456   91.6   113.085696": "123.456 91.6 113.086",
+		"payal    82,065    80     65,652":     "82065 80 65652", // or 82.065 and 65.652
+		"payal    1,250     80     1000":       "1250 80 1000",
 	} {
 		page := written("OUT\nDate Item        Wt        Touch  Fine\n1/6/2025 " + line)
 		got := khatapage.Read([]khatapage.Page{page}, khatapage.Options{Today: today})
 		require.NotEmpty(t, got.Entries, line)
 		e := got.Entries[0]
-		exact := slices.Contains([]string{"250.5", "10", "985,902", "653.,33", "532.278", "198.5"}, strings.Fields(line)[1])
+		exact := slices.Contains([]string{"250.5", "10", "985,902", "653.,33", "532.278", "198.5", "1,250"}, strings.Fields(line)[1])
 		assert.Equal(t, want, fmt.Sprint(value(e.Weight), " ", value(e.Touch), " ", value(e.Fine)), line)
 		assert.Equal(t, exact, sure(e), "%s: %v", line, got.Warnings)
 	}

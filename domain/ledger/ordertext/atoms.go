@@ -1,6 +1,7 @@
 package ordertext
 
 import (
+	"cmp"
 	"strings"
 )
 
@@ -127,11 +128,12 @@ func slipAt(all tokens, i int) (atom, int) {
 	for end > j && !all[end-1].word() && !all[end-1].number {
 		end--
 	}
-	if !found || all.at(j).value < 0 || unitWord(all.at(end).folded) {
+	if !found || all.at(j).value < 0 || unitWord(all.at(end).folded) || ofTheName[all.at(end).folded] {
 		return atom{}, 0
 	}
-	if next := all.at(end + 2); ands[all.at(end).folded] && all.at(end+1).number && !next.word() && !next.number { // 214 and 215
-		end += 2
+	and, next := cmp.Or(all.at(end).folded, all.at(end).text), all.at(end+2)
+	if all.at(end+1).number && (ands[and] && !next.word() && !next.number || ranges[and] && !unitWord(next.folded)) {
+		end += 2 // 214 and 215, 214 to 216
 	}
 	return atom{kind: slip, text: cut(all[j:end].written(), MaxSlip)}, end - i
 }
@@ -162,7 +164,7 @@ func deadlineAt(all tokens, i int) (atom, int) {
 	if n > 0 && behindIt[all.at(end).folded] {
 		return atom{kind: aside}, end + 1 - i
 	}
-	if known && !moments[all.at(from).folded] {
+	if known && !moments[all.at(from).folded] || n > 0 && (from > i || !all.at(i+1).word()) {
 		return atom{kind: aside}, from + n - i
 	}
 	return atom{}, 0
@@ -180,7 +182,7 @@ func moment(all tokens, i int, asked bool) int {
 	switch {
 	case day(t) && months[all.at(ordinal(i+1)).folded]:
 		return year(ordinal(i+1)+1) - i
-	case day(t) && ordinal(i+1) > i+1:
+	case day(t) && (ordinal(i+1) > i+1 || tarikh[next.folded]):
 		return 2
 	case t.number && t.whole && spans[next.folded]:
 		return 2
@@ -229,6 +231,9 @@ func priceAt(all tokens, i int) (atom, int) {
 		j := all.past(i+1, prices, punctuation)
 		if n := all.at(j + 1); !all.at(j).number || ofTheName[n.folded] || ofTheName[n.text] {
 			if t.word() {
+				return atom{kind: aside}, 1
+			}
+			if !all.at(j).number {
 				return atom{kind: aside}, 1
 			}
 			return atom{kind: noise}, 1 // @ 92 touch
@@ -439,7 +444,7 @@ func clientMarkAt(all tokens, i int) (atom, int) {
 	switch {
 	case clientMarks[t.folded] && (!all.at(i-1).word() || inlineMarks[t.folded]):
 		return atom{kind: partyIs}, 1
-	case t.folded == "m" && all.at(i+1).text == "/" && all.at(i+2).folded == "s" && all.at(i+2).glued: // M/s
+	case accounts[t.folded+all.at(i+1).text+all.at(i+2).folded] && all.at(i+2).glued:
 		return atom{kind: partyIs}, 3
 	case t.folded == "to" && i == 0 && all.at(1).text == ":":
 		return atom{kind: partyIs}, 2
@@ -464,7 +469,7 @@ func plainAt(all tokens, i int) (atom, int) {
 		return atom{kind: mark}, 1
 	case noiseWord(t):
 		return atom{kind: noise}, 1
-	case refusals[t.folded], asides[t.folded]:
+	case refusals[t.folded], asides[t.folded], slipMarks[t.folded]:
 		return atom{kind: aside}, 1
 	case unitWord(t.folded):
 		return atom{kind: aside}, 1

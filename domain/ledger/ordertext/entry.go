@@ -15,6 +15,7 @@ type item struct {
 	weight, count   *atom
 	bare            []atom
 	unclear, extent bool // a quantity is left to the reviewer; the part has a quantity
+	amid            bool // a number follows the first words of the name, without a unit
 	behind          bool // a further word follows the name and a quantity, as size in: payal 250 gm size 12
 	unused          []atom
 }
@@ -76,19 +77,25 @@ func (it *item) take(a *atom) {
 		case it.extent && len(it.name) > 0 && a.kind == word && (it.client != "" || it.another(a)):
 			it.unused = append(it.unused, *a)
 		default:
+			if it.amid { // receipt 214 payal
+				last := len(it.bare) - 1
+				it.bare, it.unused, it.amid = it.bare[:last], append(it.unused, it.bare[last]), false
+			}
 			it.behind = it.behind || it.extent && len(it.name) > 0
 			it.name = append(it.name, strings.Trim(a.text, "'"))
 		}
 	case weight:
+		it.amid = false
 		it.first(&it.weight, a)
 	case count:
+		it.amid = false
 		it.first(&it.count, a)
 	case bare:
 		if it.behind { // the number may belong to that word
 			it.unused = append(it.unused, *a)
 			break
 		}
-		it.bare = append(it.bare, *a)
+		it.bare, it.amid = append(it.bare, *a), len(it.name) > 0 && len(it.bare) == 0 && it.weight == nil && it.count == nil
 	case unclear:
 		it.unclear, it.unused = true, append(it.unused, *a)
 	case aside:

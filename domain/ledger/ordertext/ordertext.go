@@ -4,6 +4,7 @@ package ordertext
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,8 +45,12 @@ const doubted = 60
 
 // Parse parses a text. It never fails: a text without an order has no entries.
 func Parse(text string) Order {
-	p := parser{}
-	for _, line := range joined(strings.Split(normal(text), "\n")) {
+	p, lines := parser{}, joined(strings.Split(normal(text), "\n"))
+	if numbered(lines) {
+		p.unused("1 to " + strconv.Itoa(len(lines)))
+		p.doubts = true
+	}
+	for _, line := range lines {
 		p.line = len(p.order.Entries)
 		for _, segment := range p.segments(line) {
 			p.segment(segment)
@@ -81,6 +86,16 @@ type parser struct {
 	alone     bool   // the slip was alone on its line, and no entry has followed
 	doubts    bool   // a line was not used
 	bullet    int64  // number of the last bullet
+}
+
+// numbered reports whether the lines begin with 1, 2, 3 and so on. The numbers may be of the lines, or of pieces.
+func numbered(lines []tokens) bool {
+	for i, line := range lines {
+		if first := line[0]; !first.number || first.value != int64(i+1)*1000 || !plain(line.at(1)) {
+			return false
+		}
+	}
+	return len(lines) > 2
 }
 
 // joined appends lines with only quantities to the previous line.
@@ -161,6 +176,10 @@ func (p *parser) segment(all tokens) {
 	}
 	heads := len(atoms) > 0 && atoms[0].kind == slip
 	if heads {
+		if p.alone { // two slips in turn
+			p.unused(p.slip)
+			p.doubts = true
+		}
 		p.number(atoms[0].text, len(atoms) == 1 && p.line < len(p.order.Entries), false)
 		atoms = atoms[1:]
 		p.alone = len(atoms) == 0
@@ -192,6 +211,8 @@ func (all tokens) salutation() (n int) {
 		case n > 0 && ki[t.folded] && starters[all.at(i+1).folded]: // Sita Ram ji ki jai
 			i += 2
 		case hails[strings.ReplaceAll(t.folded, "-", "")]:
+			i++
+		case n > 0 && all[n-1].folded == "happy" && moments[t.folded]:
 			i++
 		case n > 0 && (courtesy[t.folded] || !t.word() && !t.number):
 			i++

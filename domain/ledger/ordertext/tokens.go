@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"bahi/domain/person"
+	"bahi/domain/wording"
 )
 
 // token is a number, a word or a mark.
@@ -95,7 +96,7 @@ func tokenize(line string) (all []token) {
 				i++
 			}
 			text := string(runes[start:i])
-			all = append(all, token{text: text, folded: fold.String(text), glued: glued})
+			all = append(all, token{text: text, folded: fold.String(strings.Map(wording.Devanagari, text)), glued: glued})
 		default:
 			i++
 			all = append(all, token{text: string(r), glued: glued})

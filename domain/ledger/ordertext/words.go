@@ -31,20 +31,20 @@ const microgramsOfKilo = 1_000_000_000
 var (
 	// weights has the micrograms of each unit. A tola is 11.664 g, of 12 masha or 96 ratti.
 	weights = factors(map[string]int64{
-		"g gm gms gram grams grm grms gr gramme grammes ग्राम ग्रा ग्रॅम ગ્રામ ગ્રા":       1_000_000,
-		"kg kgs kilo kilos kilogram kilograms किलो किग्रा किलोग्राम કિલો કિગ્રા કિલોગ્રામ": microgramsOfKilo,
-		"mg mgs milligram milligrams मिग्रा મિગ્રા":                                        1_000,
-		"tola tolas tolla tole तोला तोले तोळा તોલા":                                        11_664_000,
-		"masha mashe maasha माशा માસા":                                                     972_000,
-		"ratti rattis rati रत्ती રતી":                                                      121_500,
+		"g gm gms gram grams grm grms gr gramme grammes ग्राम ग्रा ग्रां ग्रॅम ગ્રામ ગ્રા किराम् ग्रामुलु گرام": 1_000_000,
+		"kg kgs kilo kilos kilogram kilograms किलो किग्रा किलोग्राम کلو કિલો કિગ્રા કિલોગ્રામ":                  microgramsOfKilo,
+		"mg mgs milligram milligrams मिग्रा મિગ્રા":                1_000,
+		"tola tolas tolla tole bhori vori भरि तोला तोले तोळा તોલા": 11_664_000,
+		"masha mashe maasha माशा માસા":                             972_000,
+		"ratti rattis rati रत्ती રતી":                              121_500,
 	})
 	// counts has the number of pieces of each unit.
 	counts = factors(map[string]int64{
-		"pc pcs pce pieces piece nos nag nang pair pairs jodi jodis नग नंग નંગ पीस પીસ जोड़ी जोडी જોડી": 1,
+		"pc pcs pce pieces piece nos nag nang pair pairs jodi jodis नग नंग નંગ पीस પીસ जोड़ी जोडी જોડી टि टा عدد": 1,
 		"dozen dozens doz darjan दर्जन ડઝન": 12,
 	})
 	// otherUnits are units that are not converted.
-	otherUnits = set("oz ounce ounces lb lbs pound pounds quintal quintals carats cts val vaal vaals grain grains वाल વાલ")
+	otherUnits = set("oz ounce ounces lb lbs pound pounds quintal quintals carats cts val vaal vaals grain grains dwt pennyweight sovereign sovereigns pavan savaran वाल વાલ")
 	// spelled are number words in thousandths. They are numbers only before a unit, because "do" also means give.
 	spelled = factors(map[string]int64{
 		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500,
@@ -83,7 +83,8 @@ var (
 
 	// refusals say that something is not ordered. asides also have words that make a value a question, an estimate or a change.
 	refusals = set("no not dont don't nahi nahin nai mat cancel cancelled except without नहीं मत रद्द નહીં નહિ નથી રદ")
-	asides   = set(`instead minus less plus extra add sorry galti actually correction wastage ghat remove change changed replace badle jagah
+	asides   = set(`instead minus less plus extra
+		return returned wapas received recd वापस પાછું add sorry galti actually correction wastage ghat remove change changed replace badle jagah
 		kam approx approximately about around nearly almost lagbhag karib gross net
 		min minimum max maximum upto between atleast atmost under below above jyada zyada kya what which when how
 		mil milega milegi jayega jayegi hoga hogi available stock kitna kitne kab confirm
@@ -94,7 +95,8 @@ var (
 
 	clientMarks = set("party client customer from messrs for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	inlineMarks = set("for party client customer पार्टी પાર્ટી ग्राहक ગ્રાહક")
-	liye        = set("liye वास्ते लिए लिये માટે maate vaste") // after a client's name
+	accounts    = set("m/s a/c c/o")                                 // before a client's name
+	liye        = set("liye ko को वास्ते लिए लिये માટે maate vaste") // after a client's name
 	ke          = set("ke के")
 
 	// honorifics end a person's name.
@@ -106,7 +108,7 @@ var (
 		company co house art arts palace जी भाई बेन ज्वेलर्स જી ભાઈ બેન બહેન જ્વેલર્સ ज्वैलर्स सोनी સોની`)
 	courtesy = set(`ji jee bhai bhaiya bhaijaan ben behen sir madam mam saab sahab saheb seth sethji didi kaka uncle aunty all everyone ` +
 		`sab sabko sa paji paaji veerji team dear
-		जी भाई भैया बेन सर साहब सेठ सब सबको सा
+		جی بھائی जी भाई भैया बेन सर साहब सेठ सब सबको सा
 		જી ભાઈ બેન બહેન સાહેબ શેઠ બધા બધાને સૌ સૌને`)
 
 	// starters and deities form greetings: a starter and a deity, or two deities.
@@ -123,7 +125,8 @@ var (
 		राम सिया सीता सियाराम सीताराम श्री कृष्ण
 		कृष्णा राधे राधा श्याम ` +
 		`स्वामीनारायण जिनेन्द्र
-		जिनेंद्र माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
+		जिनेंद्र स्री
+		माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
 		`સિયારામ સીતારામ શ્રી કૃષ્ણ કૃષ્ણા રાધે રાધા
 		શ્યામ સ્વામિનારાયણ જિનેન્દ્ર જીનેન્દ્ર માતા માતાજી મા અંબે ભવાની ભોલેનાથ મહાદેવ શિવ શિવાય નમઃ હનુમાન ગણેશ હિંદ ખોડિયાર જલારામ`)
 	// couples are a goddess and a god, a greeting if no further name follows. radhas before krishnas are one before a courtesy.
@@ -138,7 +141,8 @@ var (
 		`night jsk kem cho ` +
 		`chho majama
 		khamma ghani खम्मा घणी
-		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab vanakkam waheguru satnam
+		kaise kaisa ho hain haal salam salaam assalamualaikum
+		walekum adaab aadab adab vanakkam वणक्कम् سلام السلام علیکم آداب happy mubarak नमस्कारं waheguru satnam
 		सतनाम સતનામ
 		vande mataram shubh suprabhat ramram radheradhe ` +
 		`jaishreekrishna
@@ -152,12 +156,13 @@ var (
 	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders deliver delivery
 		chahiye chaiye chahie need needed want ` +
 		`urgent urgently jaldi fast asap soon
-		thanks thank thankyou you so much ok okay done forwarded today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
+		thanks thank thankyou you so much ok okay done forwarded
+		fwd fw today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
 		`जल्दी धन्यवाद शुक्रिया कल आज મોકલો
 		મોકલજો જોઈએ ઓર્ડર જલ્દી આભાર કાલે આજે make banao banana banwana बनाओ बनाना બનાવો dijiye dena do de दो देना दीजिए આપો the of a is are ` +
 		`my our we i me
 		will require required ready give mujhe muje hume hamein मुझे हमें મને અમને this that these to only karo karna kardo ` +
-		`following items item list ye yeh ka ki ke का की के ના ની નું
+		`following items item list hai है છે ye yeh ka ki ke का की के ના ની નું
 		date dated dt tarikh तारीख તારીખ`)
 
 	// A line with only these words is not a client's name.
@@ -190,6 +195,7 @@ var (
 		धनतेरस नवरात्रि दशहरा होली राखी ईद शादी સોમવાર મંગળવાર બુધવાર ગુરુવાર શુક્રવાર શનિવાર રવિવાર આજે કાલે દિવાળી ધનતેરસ નવરાત્રિ હોળી ` +
 		`રાખડી લગ્ન`)
 	ordinals = set("st nd rd th")
+	tarikh   = set("tarikh तारीख તારીખ")
 	hours    = set("am pm baje bje o'clock बजे વાગ્યે વાગે")
 	spans    = set("day days din week weeks hafte month months mahine दिन दिनों हफ्ते महीने દિવસ દિવસમાં અઠવાડિયા")
 )

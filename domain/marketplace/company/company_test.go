@@ -147,6 +147,6 @@ func TestSlugsAreMadeOfNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slug := company.Slug(rapid.String().Draw(t, "name"), id)
 		require.Regexp(t, `^[a-z0-9]+(-[a-z0-9]+)*$`, slug)
-		require.LessOrEqual(t, len(slug), 88)
+		require.LessOrEqual(t, len(slug), 80)
 	})
 }

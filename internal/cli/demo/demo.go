@@ -47,7 +47,7 @@ func (c Command) Run(ctx context.Context) error {
 			return fmt.Errorf("--until: %w", err)
 		}
 	}
-	addr, err := app.ServerAddr(c.Data, c.Addr)
+	addr, err := app.ServerAddr(ctx, c.Data, c.Addr)
 	if err != nil {
 		return err
 	}

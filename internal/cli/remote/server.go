@@ -32,6 +32,9 @@ func (s *Server) AfterApply(sh app.Shell) error {
 	return nil
 }
 
+// direct calls no proxy: the server is on this machine or in its network.
+var direct = &http.Client{Transport: &http.Transport{}}
+
 // Request is a request to the server.
 type Request struct {
 	Method, Path string
@@ -80,7 +83,7 @@ func (s Server) Print(ctx context.Context, path string, out io.Writer) error {
 
 // Open is Do for a caller that reads and closes the response.
 func (s Server) Open(ctx context.Context, r Request) (*http.Response, error) {
-	addr, err := app.ServerAddr(s.Data, s.Addr)
+	addr, err := app.ServerAddr(ctx, s.Data, s.Addr)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +110,7 @@ func (s Server) Open(ctx context.Context, r Request) (*http.Response, error) {
 			request.Header.Set(name, value)
 		}
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := direct.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("the server does not respond: %w", err)
 	}

@@ -25,7 +25,7 @@ func (c Command) Run(ctx context.Context) error {
 	began := time.Now()
 	var limits error
 	c.Limits, limits = api.ParseLimits(c.Shell.Env)
-	addr := app.CheckAddr(ctx, "BAHI_ADDR", c.Addr)
+	_, addr := app.Reachable(ctx, "BAHI_ADDR", c.Addr)
 	c.TokensOf, c.Outside = c.PublicURL, c.IntegrationSettings
 	tracer, flush, err := app.Tracing(ctx, c.OTLP)
 	if err = errors.Join(limits, addr, err, c.Check(), c.CheckGateway(ctx), c.Settings.CheckSettings(ctx)); err != nil {
@@ -38,7 +38,7 @@ func (c Command) Run(ctx context.Context) error {
 	}
 	defer done()
 	if c.PublicURL == "" && c.Addr != app.DefaultAddr {
-		own, _ := app.Reachable(listener.Addr().String()) // a listener's address is valid
+		own, _ := app.Reachable(ctx, "BAHI_ADDR", listener.Addr().String()) // a listener's address is valid
 		c.PublicURL = "http://" + own
 	}
 	c.Outside = c.IntegrationSettings

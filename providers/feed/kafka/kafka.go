@@ -91,6 +91,9 @@ func Open(address string) (*Publisher, error) {
 		p.options = append(p.options, kgo.DialTLSConfig(feed.TLS(roots)))
 	}
 	password, _ := a.User.Password()
+	if a.User != nil && password == "" {
+		return nil, errors.New("sasl: the user has no password")
+	}
 	mechanism, err := signIn(a.Options.Get("sasl"), a.User.Username(), password)
 	switch {
 	case err != nil:
