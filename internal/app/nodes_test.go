@@ -299,7 +299,8 @@ func TestAServersAddressIsTheSettingOrTheRecordOrTheDefault(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for setting, want := range map[string]string{"": app.DefaultAddr, "127.0.0.1:0": app.DefaultAddr, "0.0.0.0:99": "127.0.0.1:99",
-		":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99", "[::ffff:0.0.0.0]:99": "127.0.0.1:99", "localhost:http": "localhost:80"} {
+		":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99", "[::ffff:0.0.0.0]:99": "127.0.0.1:99",
+		"localhost:http": "localhost:80"} {
 		addr, err := app.ServerAddr(t.Context(), data, setting)
 		require.NoError(t, err)
 		require.Equal(t, want, addr, setting)

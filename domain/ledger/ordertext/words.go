@@ -44,7 +44,8 @@ var (
 		"dozen dozens doz darjan दर्जन ડઝન": 12,
 	})
 	// otherUnits are units that are not converted.
-	otherUnits = set("oz ounce ounces lb lbs pound pounds quintal quintals carats cts val vaal vaals grain grains dwt pennyweight sovereign sovereigns pavan savaran वाल વાલ")
+	otherUnits = set("oz ounce ounces lb lbs pound pounds quintal quintals carats cts val vaal vaals grain grains dwt pennyweight " +
+		"sovereign sovereigns pavan savaran वाल વાલ")
 	// spelled are number words in thousandths. They are numbers only before a unit, because "do" also means give.
 	spelled = factors(map[string]int64{
 		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500,
