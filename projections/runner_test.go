@@ -300,7 +300,7 @@ func TestAProjectionWithoutAGenerationIsNotReady(t *testing.T) {
 	var gate sync.Mutex
 	p := seen("seen", func(*Batch, string) {
 		gate.Lock()
-		gate.Unlock() //nolint:staticcheck // the fold waits until the test opens the gate
+		gate.Unlock() //nolint:gocritic,staticcheck // the fold waits until the test opens the gate
 	})
 	_, err := SetUnlogged(t.Context(), r.pool, true)
 	require.NoError(t, err)

@@ -266,11 +266,11 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 			out.files = append(out.files, d.files(p.Name)...)
 		}
 	}
-	out.body = in.body
+	given := in.body
 	if a.edit {
-		out.body = differing(in.body, record)
+		given = differing(in.body, record)
 	}
-	out.body = d.clocked(body, out.body.(map[string]any))
+	out.body = d.clocked(body, given)
 	return out
 }
 

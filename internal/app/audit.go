@@ -187,7 +187,7 @@ func (s *System) reread(ctx context.Context) error {
 			return err
 		}
 		if sleep(ctx, time.Second) != nil {
-			return nil
+			return nil //nolint:nilerr // the server ends
 		}
 	}
 }

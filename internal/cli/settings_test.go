@@ -240,7 +240,7 @@ func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, p.URL, "http://"+addr)
 	proxied := apptest.Program(t, data, "health").With("DATABASE_URL="+database, "HTTP_PROXY="+p.URL, "BAHI_ADDR=255.255.255.255:80")
-	_, said, status = apptest.Execute(t, proxied)
+	_, _, status = apptest.Execute(t, proxied)
 	require.NotZero(t, status, "the proxy was called, not the server")
 	shown, said, status := apptest.Execute(t, bahi("demo", "--events", "50"))
 	require.Zero(t, status, said)
