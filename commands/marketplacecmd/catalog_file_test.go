@@ -199,7 +199,8 @@ func TestEachColumnOfAFileIsUsedIgnoredOrGuessed(t *testing.T) {
 	for _, header := range []string{"नाम;मूल्य (₹)", "નામ;કિંમત (રૂ)", "वस्तु;भाव", "Product;Unit Price (INR)", "ITEM;M.R.P. (Rs.)",
 		"Particulars\nName of Item;Rate (रुपये)", "Product Title;Selling Price",
 		"उत्पाद का नाम;मूल्य", "આઇટમ;ભાવ",
-		"વસ્તુનું નામ;કિંમત", "आइटम;दाम", "नाव;किंमत", "নাম;দাম", "ਨਾਮ;ਕੀਮਤ", "పేరు;ధర", "பெயர்;விலை", "ಹೆಸರು;ಬೆಲೆ", "പേര്;വില",
+		"વસ્તુનું નામ;કિંમત", "आइटम;दाम", "नाव;किंमत", "নাম;দাম",
+		"ਨਾਮ;ਕੀਮਤ", "పేరు;ధర", "பெயர்;விலை", "ಹೆಸರು;ಬೆಲೆ", "പേര്;വില",
 		"ନାମ;ଦାମ (₹)", "نام;قیمت"} {
 		require.Equal(t, "a 1250", said(t, header+"\na;12.50"), header)
 	}

@@ -75,7 +75,8 @@ func TestHistoryTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 	h := apitest.Read[[]apptest.Change](clerk.GET(apptest.At(account, row.ID, "/history")).Status(200))
 	require.Len(t, h, 4)
 	require.Equal(t, []string{"added", "edited", "edited", "deleted"}, []string{h[0].Change, h[1].Change, h[2].Change, h[3].Change})
-	require.Equal(t, []string{"opening balance", "गलत 100%", "", "posted twice"}, []string{h[0].Reason, h[1].Reason, h[2].Reason, h[3].Reason})
+	require.Equal(t, []string{"opening balance", "गलत 100%", "", "posted twice"},
+		[]string{h[0].Reason, h[1].Reason, h[2].Reason, h[3].Reason})
 	require.Equal(t, "api_key:"+auditor.ID, h[1].Actor)
 	require.NotEqual(t, h[0].Actor, h[1].Actor)
 	require.Equal(t, h[0].Actor, h[2].Actor)

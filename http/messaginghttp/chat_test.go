@@ -398,7 +398,7 @@ func TestMessagesAreFollowedLive(t *testing.T) {
 	require.NotEmpty(t, status+name)
 	resumed := c.With("Last-Event-ID", id).Stream("/api/messages/stream")
 	_, at := resumed.Next(&m)
-	require.Equal(t, []string{last, "read"}, []string{at, m.Status}, "who comes again gets what was missed, once")
+	require.Equal(t, []string{last, "read"}, []string{at, m.Status}, "a resumed stream has each missed message once")
 	c.With("Last-Event-ID", "x").GET("/api/messages/stream").Problem(422, "Validation error", "Last-Event-ID", "expected the id of an event")
 	c.With("Last-Event-ID", "4611686018427387904").GET("/api/messages/stream").Problem(422, "The log does not reach that position yet")
 }

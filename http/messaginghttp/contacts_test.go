@@ -224,7 +224,7 @@ func TestContactsAreInLists(t *testing.T) {
 		}
 		return all
 	}
-	require.Equal(t, []int64{2, 1}, counts(), "a repetition puts nobody back")
+	require.Equal(t, []int64{2, 1}, counts(), "a repeated request adds no contact again")
 	found := apitest.Read[[]messagingview.Contact](c.GET(fmt.Sprintf("%s?listId=%d&search=a", contacts, empty.ID)).Status(200))
 	require.Equal(t, []int64{ravi.ID, asha.ID}, []int64{found[0].ID, found[1].ID})
 	c.DELETE(at(ravi.ID)).Status(204)

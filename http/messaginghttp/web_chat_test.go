@@ -331,10 +331,12 @@ func TestAVisitorOfAPageIsAnswered(t *testing.T) {
 	guest.Go("/")
 	guest.Until(within(`chat.querySelector("h2").innerText === "" || chat.querySelector("h2")`))
 	guest.Evaluate(within(`chat.querySelector(".launch").click()`), nil)
-	require.True(t, guest.Is(within(`chat.querySelector("h2").innerText === "અમારી સાથે વાત કરો" && !chat.querySelector(".log .in, .log `+
+	require.True(t, guest.Is(within(`chat.querySelector("h2").innerText === "અમારી સાથે વાત કરો" &&`+
+		` !chat.querySelector(".log .in, .log `+
 		`.out")`)))
 	guest.Evaluate(within(`(() => { const d = new DataTransfer(); d.items.add(new File(["x"], "a.txt")); `+
 		`chat.querySelector("textarea").dispatchEvent(new ClipboardEvent("paste", {clipboardData: d, bubbles: true, cancelable: true})) })()`),
 		nil)
-	require.True(t, guest.Is(within(`chat.querySelector(".note").innerText === "અહીં ફાઇલો મોકલી શકાતી નથી."`)))
+	require.True(t, guest.Is(within(`chat.querySelector(".note").innerText === `+
+		`"અહીં ફાઇલો મોકલી શકાતી નથી."`)))
 }

@@ -444,5 +444,5 @@ func TestAReactionIsNoMessage(t *testing.T) {
 	require.Equal(t, []string{"Is it ready?"}, said())
 	require.Equal(t, "resolved", appears(t, c, "919812345678").Status)
 	react("919812345600", "")
-	require.Empty(t, people(t, c, "?search=919812345600"), "nobody becomes a contact by taking one back")
+	require.Empty(t, people(t, c, "?search=919812345600"), "a removed reaction creates no contact")
 }

@@ -181,7 +181,7 @@ func TestEveryScriptOfIndiaIsShaped(t *testing.T) {
 	ts.lines("王 and 李", regular, 100)
 	require.Len(t, ts.notes(), 1, "transliteration is said")
 	require.Equal(t, "sh rii lNkaa phuu", ts.shown("ශ් රී ලංකා ผู้"))
-	for r := rune(0x20); r < 0x20000; r++ { // beside a letter of a script with glyphs of its own
+	for r := rune(0x20); r < 0x20000; r++ { // also next to a Gujarati letter, which has another font
 		for _, text := range []string{string(r), "ક" + string(r), "a" + string(r)} {
 			for _, run := range ts.lines(text, regular, math.Inf(1))[0].runs {
 				for _, g := range run.glyphs {

@@ -127,7 +127,7 @@ func TestTokensOfWebhooksArePrintedOnce(t *testing.T) {
 	database := pgtest.Template(t, "migrated", migrations.Up) // no node has started on it
 	start := func() (said string, token []byte) {
 		var out bytes.Buffer
-		with := apptest.Settings(t, database) // with a data folder of its own
+		with := apptest.Settings(t, database) // each start has a new data folder
 		with.Shell.Err, with.LogLevel = &out, slog.LevelInfo
 		sys, err := with.Open(t.Context(), true)
 		require.NoError(t, err)

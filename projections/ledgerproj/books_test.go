@@ -428,7 +428,7 @@ func TestPartsThatWereLeftAtDifferentPlacesGiveTheSameBooks(t *testing.T) {
 	})
 }
 
-// TestMain makes fewer runs of the property than rapid would: each has a database of its own.
+// TestMain reduces the number of rapid's runs, because each run creates a database.
 func TestMain(m *testing.M) {
 	draws.Default(4)
 	os.Exit(m.Run())

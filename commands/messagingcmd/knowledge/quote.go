@@ -165,8 +165,7 @@ func (c *choice) hold(items []item) []held {
 			h.whole[i] = max(h.whole[i], fit)
 			c.headed[i] = c.headed[i] || fit > 0
 			c.titled[i] = c.titled[i] || fit > 0 && slices.ContainsFunc(it.heads, func(head string) bool {
-				return len(strings.Fields(head)) == 1 &&
-					c.fits(head)[i] >= synonymFit
+				return len(strings.Fields(head)) == 1 && c.fits(head)[i] >= synonymFit
 			})
 		}
 		inNames := c.fits(it.columns)

@@ -31,8 +31,10 @@ const microgramsOfKilo = 1_000_000_000
 var (
 	// weights has the micrograms of each unit. A tola is 11.664 g, of 12 masha or 96 ratti.
 	weights = factors(map[string]int64{
-		"g gm gms gram grams grm grms gr gramme grammes ग्राम ग्रा ग्रां ग्रॅम ગ્રામ ગ્રા किराम् ग्रामुलु گرام": 1_000_000,
-		"kg kgs kilo kilos kilogram kilograms किलो किग्रा किलोग्राम کلو કિલો કિગ્રા કિલોગ્રામ":                  microgramsOfKilo,
+		"g gm gms gram grams grm grms gr gramme grammes ग्राम ग्रा ग्रां ग्रॅम " +
+			"ગ્રામ ગ્રા किराम् ग्रामुलु گرام": 1_000_000,
+		"kg kgs kilo kilos kilogram kilograms किलो किग्रा किलोग्राम کلو " +
+			"કિલો કિગ્રા કિલોગ્રામ": microgramsOfKilo,
 		"mg mgs milligram milligrams मिग्रा મિગ્રા":                1_000,
 		"tola tolas tolla tole bhori vori भरि तोला तोले तोळा તોલા": 11_664_000,
 		"masha mashe maasha माशा માસા":                             972_000,
@@ -40,7 +42,8 @@ var (
 	})
 	// counts has the number of pieces of each unit.
 	counts = factors(map[string]int64{
-		"pc pcs pce pieces piece nos nag nang pair pairs jodi jodis नग नंग નંગ पीस પીસ जोड़ी जोडी જોડી टि टा عدد": 1,
+		"pc pcs pce pieces piece nos nag nang pair pairs jodi jodis नग नंग નંગ पीस પીસ " +
+			"जोड़ी जोडी જોડી टि टा عدد": 1,
 		"dozen dozens doz darjan दर्जन ડઝન": 12,
 	})
 	// otherUnits are units that are not converted.
@@ -85,7 +88,8 @@ var (
 	// refusals say that something is not ordered. asides also have words that make a value a question, an estimate or a change.
 	refusals = set("no not dont don't nahi nahin nai mat cancel cancelled except without नहीं मत रद्द નહીં નહિ નથી રદ")
 	asides   = set(`instead minus less plus extra
-		return returned wapas received recd वापस પાછું add sorry galti actually correction wastage ghat remove change changed replace badle jagah
+		return returned wapas received recd वापस પાછું add sorry galti actually correction wastage ghat
+		remove change changed replace badle jagah
 		kam approx approximately about around nearly almost lagbhag karib gross net
 		min minimum max maximum upto between atleast atmost under below above jyada zyada kya what which when how
 		mil milega milegi jayega jayegi hoga hogi available stock kitna kitne kab confirm
@@ -127,7 +131,9 @@ var (
 		कृष्णा राधे राधा श्याम ` +
 		`स्वामीनारायण जिनेन्द्र
 		जिनेंद्र स्री
-		माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
+		माता माताजी मां माँ दी अंबे अम्बे भवानी
+		भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश
+		अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
 		`સિયારામ સીતારામ શ્રી કૃષ્ણ કૃષ્ણા રાધે રાધા
 		શ્યામ સ્વામિનારાયણ જિનેન્દ્ર જીનેન્દ્ર માતા માતાજી મા અંબે ભવાની ભોલેનાથ મહાદેવ શિવ શિવાય નમઃ હનુમાન ગણેશ હિંદ ખોડિયાર જલારામ`)
 	// couples are a goddess and a god, a greeting if no further name follows. radhas before krishnas are one before a courtesy.
@@ -143,7 +149,8 @@ var (
 		`chho majama
 		khamma ghani खम्मा घणी
 		kaise kaisa ho hain haal salam salaam assalamualaikum
-		walekum adaab aadab adab vanakkam वणक्कम् سلام السلام علیکم آداب happy mubarak नमस्कारं waheguru satnam
+		walekum adaab aadab adab vanakkam वणक्कम् سلام السلام علیکم آداب happy mubarak
+		नमस्कारं waheguru satnam
 		सतनाम સતનામ
 		vande mataram shubh suprabhat ramram radheradhe ` +
 		`jaishreekrishna
@@ -158,7 +165,8 @@ var (
 		chahiye chaiye chahie need needed want ` +
 		`urgent urgently jaldi fast asap soon
 		thanks thank thankyou you so much ok okay done forwarded
-		fwd fw today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
+		fwd fw today tomorrow kal aaj note new कृपया भेजो भेजना भेजें
+		भेजिए चाहिए ऑर्डर ` +
 		`जल्दी धन्यवाद शुक्रिया कल आज મોકલો
 		મોકલજો જોઈએ ઓર્ડર જલ્દી આભાર કાલે આજે make banao banana banwana बनाओ बनाना બનાવો dijiye dena do de दो देना दीजिए આપો the of a is are ` +
 		`my our we i me
