@@ -2,6 +2,7 @@ package tlog
 
 import (
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"bahi/domain/event"
@@ -17,7 +18,15 @@ type order struct {
 
 	restores []Event // the first few
 
-	streams streams
+	// The newest event of each stream by the hash of its name, because names would take too much memory. Two names share a hash once in some
+	// hundred million logs of a million streams.
+	streams map[uint64]newest
+	seed    maphash.Seed
+}
+
+type newest struct {
+	revision int64
+	number   uint64 // number of the event, from 1
 }
 
 // restoreAccepted is the stored name of the event that continues a log after a restore that lost its tail (docs/events.md).
@@ -31,11 +40,8 @@ const maxExpected = 1 << 20
 
 // newOrder reserves memory for a number of events, as if most had their own streams.
 func newOrder(expected uint64) order {
-	return order{streams: newStreams(min(expected, maxExpected))}
+	return order{streams: make(map[uint64]newest, min(expected, maxExpected)), seed: maphash.MakeSeed()}
 }
-
-// expect announces the next events to add.
-func (o *order) expect(events []event.Stored) { o.streams.expect(events) }
 
 // add returns false if events are missing, so that nothing after e can be checked.
 func (o *order) add(e *event.Stored) bool {
@@ -60,7 +66,8 @@ func (o *order) add(e *event.Stored) bool {
 }
 
 func (o *order) stream(e *event.Stored, n uint64) {
-	before, known := o.streams.next()
+	hash := maphash.String(o.seed, e.Stream)
+	before, known := o.streams[hash]
 	expected := before.revision + 1
 	if !known {
 		expected = 0
@@ -73,7 +80,7 @@ func (o *order) stream(e *event.Stored, n uint64) {
 		o.found(e, Inserted, before.number, n, "Stream %s has revision %d a second time or in another order: an event of it was inserted, "+
 			"moved or changed.", shown(e.Stream), e.Revision)
 	}
-	*before = newest{e.Revision, n}
+	o.streams[hash] = newest{e.Revision, n}
 }
 
 func (o *order) neighbours(e *event.Stored) string {

@@ -277,7 +277,7 @@ func (v *verifier) read(ctx context.Context, events iter.Seq2[event.Stored, erro
 			free <- b
 		}
 	})
-	err := v.feed(ctx, ahead(events), func() *block { return <-free }, func(b *block) { work <- b; queue <- b })
+	err := v.feed(ctx, events, func() *block { return <-free }, func(b *block) { work <- b; queue <- b })
 	close(work)
 	close(queue)
 	running.Wait()
@@ -285,7 +285,7 @@ func (v *verifier) read(ctx context.Context, events iter.Seq2[event.Stored, erro
 }
 
 // feed reads events into blocks and checks their order.
-func (v *verifier) feed(ctx context.Context, batches iter.Seq2[[]event.Stored, error], free func() *block, send func(*block)) error {
+func (v *verifier) feed(ctx context.Context, events iter.Seq2[event.Stored, error], free func() *block, send func(*block)) error {
 	var h Hasher
 	begin := func() *block {
 		b := free()
@@ -293,8 +293,7 @@ func (v *verifier) feed(ctx context.Context, batches iter.Seq2[[]event.Stored, e
 		return b
 	}
 	b := begin()
-reading:
-	for events, err := range batches {
+	for e, err := range events {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -302,21 +301,18 @@ reading:
 			send(b)
 			return err
 		}
-		v.order.expect(events)
-		for i := range events {
-			if !v.order.add(&events[i]) {
-				break reading
+		if !v.order.add(&e) {
+			break
+		}
+		if v.mapped {
+			b.about[len(b.events)] = ConcernOf(&e)
+		}
+		if b.add(&e, &h); len(b.events) == blockEvents {
+			send(b)
+			if v.Progress != nil {
+				v.Progress(v.order.count)
 			}
-			if v.mapped {
-				b.about[len(b.events)] = ConcernOf(&events[i])
-			}
-			if b.add(&events[i], &h); len(b.events) == blockEvents {
-				send(b)
-				if v.Progress != nil {
-					v.Progress(v.order.count)
-				}
-				b = begin()
-			}
+			b = begin()
 		}
 	}
 	send(b)
