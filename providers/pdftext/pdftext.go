@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"iter"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,39 +53,9 @@ type Reader struct {
 // wait is the maximum time that a file waits for another file of the workspace. Afterwards jobs of other workspaces run first.
 const wait = 100 * time.Millisecond
 
-// Pages yields the lines of each page of a workspace's PDF, while the program continues. The cells of a line are a row of a table. An empty
-// line is a gap. An error comes last. It is a [*Failure], [jail.ErrBusy], the context's, or the failure to start a program.
-func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[[][]botsource.Cell, error] {
-	return func(yield func([][]botsource.Cell, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		out, ended := &output{more: make(chan struct{}, 1)}, make(chan error, 1)
-		go func() { ended <- r.read(ctx, workspace, file, out) }()
-		for on := true; on; {
-			var err error
-			select {
-			case <-out.more:
-			case err = <-ended:
-				on = false
-			}
-			for _, page := range out.take() {
-				if !yield(page, nil) {
-					cancel()
-					if on {
-						<-ended //nolint:errcheck // the caller has stopped
-					}
-					return
-				}
-			}
-			if err != nil {
-				yield(nil, err)
-			}
-		}
-		cancel()
-	}
-}
-
-// read writes the words of a PDF with their positions, as XML.
-func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to *output) (err error) {
+// Read passes the lines of each page of a workspace's PDF to each, while the program continues. The cells of a line are a row of a table. An
+// empty line is a gap. An error is a [*Failure], [jail.ErrBusy], the context's, that of each, or the failure to start a program.
+func (r *Reader) Read(ctx context.Context, workspace uuid.UUID, file []byte, each func(page [][]botsource.Cell) error) (err error) {
 	tool, err := r.Tool(ctx)
 	if tool.Path == "" {
 		return errors.Join(ErrNoTool, err)
@@ -103,11 +71,12 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 	if err := c.Put("in.pdf", file); err != nil {
 		return err
 	}
+	to := &output{each: each}
 	err = c.Stream(ctx, to, tool.Path, "-bbox-layout", "-enc", "UTF-8", "in.pdf", "-")
 	failed, ended := errors.AsType[*jail.ExitError](err)
 	switch {
-	case to.failure != nil:
-		return to.failure
+	case to.err != nil:
+		return to.err
 	case ended && strings.Contains(failed.Said, "password"):
 		return ErrEncrypted
 	case ended:
@@ -119,20 +88,15 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 	}
 }
 
-// output stores the pages until the consumer takes them, so that the program never waits.
+// output passes the pages on.
 type output struct {
-	more chan struct{} // has a value when there are pages
-
-	mu      sync.Mutex
-	rest    []byte // bytes of the page that is not complete
-	pages   [][][]botsource.Cell
-	failure *Failure // failure of Write
+	each func(page [][]botsource.Cell) error
+	rest []byte // bytes of the page that is not complete
+	err  error  // error of Write
 }
 
 // Write implements io.Writer.
 func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.rest = append(o.rest, p...)
 	const end = "</page>"
 	for {
@@ -142,29 +106,18 @@ func (o *output) Write(p []byte) (int, error) {
 		}
 		blocks, err := blocksOf(o.rest[:at+len(end)])
 		if err != nil {
-			o.failure = ErrBroken
-			return 0, err
+			o.err = ErrBroken
+		} else {
+			o.err = o.each(layout(blocks))
 		}
-		o.pages, o.rest = append(o.pages, layout(blocks)), o.rest[at+len(end):]
+		if o.err != nil {
+			return 0, o.err
+		}
+		o.rest = o.rest[at+len(end):]
 	}
 	if len(o.rest) > maxPage {
-		o.failure = ErrLarge
-		return 0, jail.ErrOutput
-	}
-	if len(o.pages) > 0 {
-		select {
-		case o.more <- struct{}{}:
-		default:
-		}
+		o.err = ErrLarge
+		return 0, o.err
 	}
 	return len(p), nil
-}
-
-// take returns the pages that were not taken yet.
-func (o *output) take() [][][]botsource.Cell {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	pages := o.pages
-	o.pages = nil
-	return pages
 }

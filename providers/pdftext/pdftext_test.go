@@ -14,6 +14,7 @@ import (
 	"github.com/jung-kurt/gofpdf"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/messaging/botsource"
 	"bahi/internal/ocrtools"
 	"bahi/internal/test/worktest"
 	"bahi/providers/jail"
@@ -32,10 +33,7 @@ func reader(t *testing.T) *pdftext.Reader {
 // whole returns all pages of a PDF.
 func whole(t *testing.T, r *pdftext.Reader, file []byte) (text string, err error) {
 	t.Helper()
-	for page, err := range r.Pages(t.Context(), uuid.Nil, file) {
-		if err != nil {
-			return text, err
-		}
+	err = r.Read(t.Context(), uuid.Nil, file, func(page [][]botsource.Cell) error {
 		for _, line := range page {
 			for i, c := range line {
 				if i > 0 {
@@ -45,8 +43,9 @@ func whole(t *testing.T, r *pdftext.Reader, file []byte) (text string, err error
 			}
 			text += "\n"
 		}
-	}
-	return text, nil
+		return nil
+	})
+	return text, err
 }
 
 // pages returns a PDF with a number on each page.
@@ -66,22 +65,21 @@ func pages(t *testing.T, count int) []byte {
 func TestPagesComeInTheirOrder(t *testing.T) {
 	t.Parallel()
 	r, n := reader(t), 0
-	for page, err := range r.Pages(t.Context(), uuid.Nil, pages(t, 300)) {
-		require.NoError(t, err)
+	require.NoError(t, r.Read(t.Context(), uuid.Nil, pages(t, 300), func(page [][]botsource.Cell) error {
 		n++
 		require.Len(t, page, 1)
 		require.Equal(t, fmt.Sprintf("Page %d.", n), page[0][0].Text)
-	}
+		return nil
+	}))
 	require.Equal(t, 300, n)
-	for range r.Pages(t.Context(), uuid.Nil, pages(t, 300)) {
-		break // the consumer does not wait for the program
-	}
+	enough := errors.New("enough")
+	require.ErrorIs(t, r.Read(t.Context(), uuid.Nil, pages(t, 300), func([][]botsource.Cell) error { return enough }), enough)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range r.Pages(ctx, uuid.Nil, pages(t, 1)) {
-		require.ErrorIs(t, err, context.Canceled)
-	}
+	require.ErrorIs(t, r.Read(ctx, uuid.Nil, pages(t, 1), ignore), context.Canceled)
 }
+
+func ignore([][]botsource.Cell) error { return nil }
 
 // text is a text on a page, in millimetres. A line break begins a new line below.
 type text struct {
@@ -204,12 +202,7 @@ func TestABombEndsAndOthersAreReadMeanwhile(t *testing.T) {
 	r.Processor = 2 * time.Second
 	hostile, other := uuid.New(), uuid.New()
 	ended := make(chan error, 1)
-	read := func(file []byte) (last error) {
-		for _, err := range r.Pages(t.Context(), hostile, file) {
-			last = err
-		}
-		return last
-	}
+	read := func(file []byte) error { return r.Read(t.Context(), hostile, file, ignore) }
 	go func() {
 		err := read(bomb())
 		for errors.Is(err, jail.ErrBusy) {
@@ -219,9 +212,7 @@ func TestABombEndsAndOthersAreReadMeanwhile(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return errors.Is(read(pages(t, 1)), jail.ErrBusy) }, time.Minute, time.Millisecond,
 		"a workspace has one file at a time")
-	for _, err := range r.Pages(t.Context(), other, pages(t, 1)) {
-		require.NoError(t, err)
-	}
+	require.NoError(t, r.Read(t.Context(), other, pages(t, 1), ignore))
 	require.Empty(t, ended, "the other workspace did not wait for the bomb")
 	require.ErrorIs(t, <-ended, pdftext.ErrLarge)
 }

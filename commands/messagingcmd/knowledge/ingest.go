@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"iter"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,9 +35,9 @@ type Pages interface {
 
 // PDFs read the text of PDFs. The text of an [OwnerError] is for the bot's owner.
 type PDFs interface {
-	// Pages returns the lines of each page of a workspace's file as it is read. The cells of a line are a row of a table. An empty line is a
-	// gap. An error ends the sequence.
-	Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[[][]botsource.Cell, error]
+	// Read passes the lines of each page of a workspace's file to each as it is read. The cells of a line are a row of a table. An empty line
+	// is a gap. An error of each ends the reading.
+	Read(ctx context.Context, workspace uuid.UUID, file []byte, each func(page [][]botsource.Cell) error) error
 }
 
 // OwnerError is an error with a text for the bot's owner.
@@ -160,13 +159,14 @@ func (r *Indexer) text(ctx context.Context, workspace uuid.UUID, data []byte, na
 	case kind == botsource.PDF:
 		var pages strings.Builder
 		var found tables
-		for page, err := range r.PDFs.Pages(ctx, workspace, data) {
-			if err != nil {
-				return "", "", err
-			}
+		err := r.PDFs.Read(ctx, workspace, data, func(page [][]botsource.Cell) error {
 			if pages.WriteString(found.page(page) + "\f"); pages.Len() > maxText {
-				break
+				return errLong
 			}
+			return nil
+		})
+		if err != nil {
+			return "", "", err
 		}
 		text = statement(pages.String())
 	default:
@@ -182,13 +182,15 @@ func (r *Indexer) text(ctx context.Context, workspace uuid.UUID, data []byte, na
 		}
 	}
 	if len(text) > maxText {
-		return "", "", failure("The source has more than 16 MB of text")
+		return "", "", errLong
 	}
 	if runes := []rune(title); len(runes) > maxTitle {
 		title = string(runes[:maxTitle])
 	}
 	return strings.ToValidUTF8(title, ""), text, nil
 }
+
+const errLong failure = "The source has more than 16 MB of text"
 
 // tabular matches the file names of comma-separated values.
 var tabular = regexp.MustCompile(`(?i)\.[ct]sv$`)
