@@ -103,11 +103,9 @@ func idOf(name string) string { return strings.TrimSuffix(name[len(nameTime):], 
 
 // readableEncoding returns an encoding that leaves the text readable: an operator copies links from the file in a shell.
 func (m Message) readableEncoding() gomail.Encoding {
-	for _, text := range []string{m.Text, m.HTML} {
-		for line := range strings.SplitSeq(lf(text), "\n") {
-			if len(line) > longestLine || strings.Contains(line, "\x00") {
-				return gomail.EncodingQP
-			}
+	for line := range strings.SplitSeq(lf(m.Text), "\n") {
+		if len(line) > longestLine || strings.Contains(line, "\x00") {
+			return gomail.EncodingQP
 		}
 	}
 	return gomail.NoEncoding
@@ -187,11 +185,7 @@ func (f *Folder) Read(ctx context.Context, name string) (Message, error) {
 		if err != nil {
 			return Message{}, fmt.Errorf("mail %s: %w", name, err)
 		}
-		if part.GetContentType() == gomail.TypeTextHTML {
-			m.HTML = lf(string(content))
-		} else {
-			m.Text = lf(string(content))
-		}
+		m.Text = lf(string(content))
 	}
 	return m, nil
 }
@@ -284,14 +278,6 @@ func readHead(text []byte) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	m := Message{To: *to}
-	if reply := parsed.Header.Get("Reply-To"); reply != "" {
-		replyTo, err := netmail.ParseAddress(reply)
-		if err != nil {
-			return Message{}, err
-		}
-		m.ReplyTo = *replyTo
-	}
-	m.Subject, err = new(mime.WordDecoder).DecodeHeader(parsed.Header.Get("Subject"))
-	return m, err
+	subject, err := new(mime.WordDecoder).DecodeHeader(parsed.Header.Get("Subject"))
+	return Message{To: *to, Subject: subject}, err
 }

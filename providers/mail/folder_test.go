@@ -279,7 +279,7 @@ func TestFolderReadsMailAsSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := mail.Message{
 			ID: "same", To: netmail.Address{Name: word.Draw(t, "name"), Address: "asha@mill.example"},
-			Subject: word.Draw(t, "subject"), Text: text.Filter(func(s string) bool { return s != "" }).Draw(t, "text"), HTML: text.Draw(t, "html"),
+			Subject: word.Draw(t, "subject"), Text: text.Filter(func(s string) bool { return s != "" }).Draw(t, "text"),
 		}
 		require.NoError(t, folder.Send(context.Background(), m))
 		got, err := folder.Read(context.Background(), "20260401T093000.250Z-same.eml")

@@ -25,17 +25,12 @@ type Message struct {
 	// the same ID, so that receivers recognise the copy.
 	ID      string
 	To      netmail.Address
-	ReplyTo netmail.Address // the zero value: replies go to the sender
 	Subject string
 	Text    string // UTF-8; its line ends become CRLF
-	HTML    string // the same text as HTML; may be empty
 }
 
 // Permanent is the error of a message that would be refused again. After any other error of Send, try again.
-type Permanent struct {
-	Code   int // the server's reply, 500 to 599 (RFC 5321, section 4.2.1); 0 if the message was never sent
-	Reason error
-}
+type Permanent struct{ Reason error }
 
 func (p *Permanent) Error() string { return p.Reason.Error() }
 func (p *Permanent) Unwrap() error { return p.Reason }
@@ -59,18 +54,13 @@ func (m Message) check() error {
 	if err := checkAddress(m.To); err != nil {
 		return refused("recipient: " + err.Error())
 	}
-	if m.ReplyTo != (netmail.Address{}) {
-		if err := checkAddress(m.ReplyTo); err != nil {
-			return refused("reply address: " + err.Error())
-		}
-	}
 	if err := checkHeaderText(m.Subject); err != nil {
 		return refused("subject: " + err.Error())
 	}
 	if m.Text == "" {
 		return refused("it has no text")
 	}
-	if !utf8.ValidString(m.Text) || !utf8.ValidString(m.HTML) {
+	if !utf8.ValidString(m.Text) {
 		return refused("its text is not UTF-8")
 	}
 	return nil
@@ -95,18 +85,12 @@ func (m Message) compose(from netmail.Address, at time.Time, encoding gomail.Enc
 	msg := gomail.NewMsg(gomail.WithEncoding(encoding), gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(headerAddress(from))
 	msg.ToMailAddress(headerAddress(m.To))
-	if m.ReplyTo.Address != "" {
-		msg.ReplyToMailAddress(headerAddress(m.ReplyTo))
-	}
 	_, domain, _ := strings.Cut(from.Address, "@")
 	msg.SetMessageIDWithValue(m.ID + "@" + domain)
 	msg.SetDateWithValue(at)
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: asks machines not to reply
 	msg.Subject(m.Subject)
 	msg.SetBodyString(gomail.TypeTextPlain, crlf(m.Text))
-	if m.HTML != "" {
-		msg.AddAlternativeString(gomail.TypeTextHTML, crlf(m.HTML))
-	}
 	return msg
 }
 

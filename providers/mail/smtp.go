@@ -162,5 +162,5 @@ func (s *SMTP) failure(ctx context.Context, err error) error {
 	if code < 500 || code == 530 { // 530 asks for AUTH (RFC 4954, section 6) or STARTTLS (RFC 3207, section 4)
 		return answer
 	}
-	return &Permanent{Code: code, Reason: answer}
+	return &Permanent{Reason: answer}
 }

@@ -17,9 +17,9 @@ import (
 var Companies = reactors.Define("companies",
 	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[enquiry.Sent]) {
 		if !e.Data.Spam {
-			q.Add(notifyByMail{one(id)})
-			q.Add(notifyByChat{one(id)})
-			q.Add(pushLead{one(id)})
+			q.Add(notify[byMail]{one(id)})
+			q.Add(notify[byChat]{one(id)})
+			q.Add(notify[toCRM]{one(id)})
 		}
 	}),
 	reactors.OnID(func(q *reactors.Queue, id uuid.UUID, e event.Recorded[company.EmailNamed]) {
@@ -64,34 +64,25 @@ func (a EnquiryBatch) all() []uuid.UUID {
 	return a.Enquiries
 }
 
-// notifyByMail mails enquiries to their companies.
-type notifyByMail struct{ EnquiryBatch }
+// notify notifies companies of enquiries in one way.
+type notify[By interface{ kind() string }] struct{ EnquiryBatch }
 
-// notifyByChat notifies companies of enquiries by chat.
-type notifyByChat struct{ EnquiryBatch }
+// The ways: a mail, a chat message, a lead in the CRM.
+type (
+	byMail struct{}
+	byChat struct{}
+	toCRM  struct{}
+)
 
-// pushLead pushes enquiries to the CRM as leads.
-type pushLead struct{ EnquiryBatch }
-
-// Join implements [reactors.Mergeable].
-func (a notifyByMail) Join(other reactors.Args) (reactors.Args, bool) {
-	more, _ := other.(notifyByMail) // other has this kind
-	all, taken := a.with(more.EnquiryBatch)
-	return notifyByMail{all}, taken
-}
+func (byMail) kind() string { return "notify_by_mail" }
+func (byChat) kind() string { return "notify_by_chat" }
+func (toCRM) kind() string  { return "push_lead" }
 
 // Join implements [reactors.Mergeable].
-func (a notifyByChat) Join(other reactors.Args) (reactors.Args, bool) {
-	more, _ := other.(notifyByChat) // other has this kind
+func (a notify[By]) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(notify[By]) // other has this kind
 	all, taken := a.with(more.EnquiryBatch)
-	return notifyByChat{all}, taken
-}
-
-// Join implements [reactors.Mergeable].
-func (a pushLead) Join(other reactors.Args) (reactors.Args, bool) {
-	more, _ := other.(pushLead) // other has this kind
-	all, taken := a.with(more.EnquiryBatch)
-	return pushLead{all}, taken
+	return notify[By]{all}, taken
 }
 
 // sendDigest mails to a company the number of enquiries within a busy hour.
@@ -112,9 +103,7 @@ type notifyContactChange struct {
 
 // The kinds of jobs, which implement [reactors.Args].
 
-func (notifyByMail) Kind() string        { return "notify_by_mail" }
-func (notifyByChat) Kind() string        { return "notify_by_chat" }
-func (pushLead) Kind() string            { return "push_lead" }
+func (notify[By]) Kind() string          { var by By; return by.kind() }
 func (sendDigest) Kind() string          { return "send_digest" }
 func (confirmCompanyEmail) Kind() string { return "confirm_company_email" }
 func (notifyContactChange) Kind() string { return "notify_contact_change" }

@@ -104,19 +104,18 @@ const maxPerHour = 300
 // Workers returns the workers of notices.
 func (n *Notices) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[notifyByMail]) error {
-			return n.sendAll(ctx, enquiry.Email, job.Args.all(), job.Attempt, n.mail, func(a EnquiryBatch) reactors.Args { return notifyByMail{a} })
-		}),
-		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[notifyByChat]) error {
-			return n.sendAll(ctx, enquiry.Chat, job.Args.all(), job.Attempt, n.chat, func(a EnquiryBatch) reactors.Args { return notifyByChat{a} })
-		}),
-		reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[pushLead]) error {
-			return n.sendAll(ctx, enquiry.CRM, job.Args.all(), job.Attempt, n.push, func(a EnquiryBatch) reactors.Args { return pushLead{a} })
-		}),
+		worker[byMail](n, enquiry.Email, n.mail), worker[byChat](n, enquiry.Chat, n.chat), worker[toCRM](n, enquiry.CRM, n.push),
 		reactors.Work(policy, n.digest),
 		reactors.Work(policy, n.confirm),
 		reactors.Work(policy, n.contactChange),
 	}
+}
+
+// worker returns the worker of notifications in one way.
+func worker[By interface{ kind() string }](n *Notices, port enquiry.Port, do sendOne) reactors.Worker {
+	return reactors.Work(notifyPolicy, func(ctx context.Context, job reactors.Job[notify[By]]) error {
+		return n.sendAll(ctx, port, job.Args.all(), job.Attempt, do, func(a EnquiryBatch) reactors.Args { return notify[By]{a} })
+	})
 }
 
 //go:embed texts/*.txt

@@ -35,22 +35,22 @@ func TestPlacesOfATemplateAreLinesThatAreNotEmpty(t *testing.T) {
 
 func TestEnquiriesThatComeTogetherAreToldByOneJob(t *testing.T) {
 	t.Parallel()
-	var into reactors.Mergeable = notifyByMail{one(uuid.New())}
+	var into reactors.Mergeable = notify[byMail]{one(uuid.New())}
 	for range maxAsked - 1 {
-		all, taken := into.Join(notifyByMail{one(uuid.New())})
+		all, taken := into.Join(notify[byMail]{one(uuid.New())})
 		require.True(t, taken)
 		into = all.(reactors.Mergeable)
 	}
-	_, taken := into.Join(notifyByMail{one(uuid.New())})
+	_, taken := into.Join(notify[byMail]{one(uuid.New())})
 	require.False(t, taken)
-	require.Len(t, into.(notifyByMail).all(), maxAsked)
+	require.Len(t, into.(notify[byMail]).all(), maxAsked)
 	text, err := json.Marshal(into)
 	require.NoError(t, err)
-	var again notifyByMail
+	var again notify[byMail]
 	require.NoError(t, json.Unmarshal(text, &again))
 	require.Equal(t, into, again)
 
-	var old pushLead // of an older program
+	var old notify[toCRM] // of an older program
 	require.NoError(t, json.Unmarshal([]byte(`{"enquiry_id":"0195e8a0-7c1e-7000-8000-0000000000aa"}`), &old))
 	require.Equal(t, []uuid.UUID{uuid.MustParse("0195e8a0-7c1e-7000-8000-0000000000aa")}, old.all())
 }
