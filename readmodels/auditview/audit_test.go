@@ -58,10 +58,6 @@ func newFixture(t *testing.T) *fixture {
 // whole adapts a store to the views' Log.
 type whole struct{ eventstore.Store }
 
-func (l whole) After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
-	return l.ReadAll(ctx, at, eventstore.Forwards)
-}
-
 func (l whole) At(ctx context.Context, at event.Position) (event.Stored, bool, error) {
 	for e, err := range l.ReadAll(ctx, at+1, eventstore.Backwards) {
 		return e, err == nil && e.Position == at, err
@@ -69,16 +65,8 @@ func (l whole) At(ctx context.Context, at event.Position) (event.Stored, bool, e
 	return event.Stored{}, false, nil
 }
 
-func (l whole) Before(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
-	return l.ReadAll(ctx, at, eventstore.Backwards)
-}
-
 func (l whole) Stream(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
 	return l.ReadStream(ctx, stream, from, eventstore.Forwards)
-}
-
-func (l whole) Back(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
-	return l.ReadStream(ctx, stream, from, eventstore.Backwards)
 }
 
 // add appends an event.
