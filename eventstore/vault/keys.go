@@ -38,24 +38,29 @@ func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKey
 // readAll is read in a statement of its own.
 func (v *Vault) readAll(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	rows, _ := v.pool.Query(ctx, `select subject, key_version, wrapped from vault.key where subject = any($1)`, subjects)
-	stored, err := pgx.CollectRows(rows, pgx.RowToStructByPos[wrappedKey])
+	type wrapped struct {
+		Subject string
+		Version int
+		Key     []byte
+	}
+	stored, err := pgx.CollectRows(rows, pgx.RowToStructByPos[wrapped])
 	if err != nil {
 		return nil, fmt.Errorf("read data keys: %w", err)
 	}
 	found := make(map[string]dataKeys, len(subjects))
 	for _, k := range stored {
-		if found[k.Name] == nil {
-			found[k.Name] = dataKeys{}
+		if found[k.Subject] == nil {
+			found[k.Subject] = dataKeys{}
 		}
-		if k.Wrapped == nil {
-			found[k.Name][k.Version] = nil
+		if k.Key == nil {
+			found[k.Subject][k.Version] = nil
 			continue
 		}
-		key, err := v.unwrap(ctx, k.Wrapped, k.of())
+		key, err := v.unwrap(ctx, k.Key, ofDataKey(k.Subject, k.Version))
 		if err != nil {
-			return nil, fmt.Errorf("unwrap the key of %s: %w", k.Name, err)
+			return nil, fmt.Errorf("unwrap the key of %s: %w", k.Subject, err)
 		}
-		if found[k.Name][k.Version], err = newAEAD(key); err != nil {
+		if found[k.Subject][k.Version], err = newAEAD(key); err != nil {
 			return nil, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -27,7 +26,7 @@ var (
 type Vault struct {
 	pool   *pgxpool.Pool
 	log    *slog.Logger
-	master atomic.Pointer[master]
+	master *master
 	named  sync.Map // name to []byte; a named key never changes
 
 	reads joint // shared reads of keys
@@ -41,8 +40,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, masterKey []byte, log *slog.L
 	if err != nil {
 		return nil, fmt.Errorf("open the vault: %w", err)
 	}
-	v := &Vault{pool: pool, log: log}
-	v.master.Store(m)
+	v := &Vault{pool: pool, log: log, master: m}
 	var first bool
 	err = v.write(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `insert into vault.master (key_id) values ($1) on conflict do nothing`, m.id)
@@ -64,7 +62,7 @@ func (v *Vault) checkMaster(ctx context.Context) error {
 	if err := v.pool.QueryRow(ctx, `select key_id from vault.master`).Scan(&id); err != nil {
 		return fmt.Errorf("read the vault's master key id: %w", err)
 	}
-	if mine := v.master.Load().id; id != mine {
+	if mine := v.master.id; id != mine {
 		return fmt.Errorf("%w: this store's has the id %s, this node's %s. Give the node the right one in BAHI_MASTER_KEY, "+
 			"or as keys/master.key in its data folder; nothing but that key opens the store's secrets and personal values",
 			ErrOtherMaster, id, mine)
@@ -82,9 +80,9 @@ func (v *Vault) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	})
 }
 
-// underMaster is write for new keys. It excludes a concurrent rotation, and returns [ErrOtherMaster] after one.
+// underMaster is write for new keys. It returns [ErrOtherMaster] if the store has another master key by now, as after a restore.
 func (v *Vault) underMaster(ctx context.Context, do func(tx pgx.Tx, m *master) error) error {
-	m := v.master.Load()
+	m := v.master
 	err := v.write(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `select from vault.master where key_id = $1 for share`, m.id)
 		switch {
@@ -103,11 +101,11 @@ func (v *Vault) underMaster(ctx context.Context, do func(tx pgx.Tx, m *master) e
 
 // unwrap opens a wrapped key with the node's master key.
 func (v *Vault) unwrap(ctx context.Context, wrapped, of []byte) ([]byte, error) {
-	key, err := v.master.Load().aead.Decrypt(wrapped, of)
+	key, err := v.master.aead.Decrypt(wrapped, of)
 	if err == nil {
 		return key, nil
 	}
-	if err := v.checkMaster(ctx); err != nil { // rotated while this node ran
+	if err := v.checkMaster(ctx); err != nil { // replaced while this node ran
 		return nil, err
 	}
 	return nil, ErrChanged

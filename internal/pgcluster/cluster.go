@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,8 +24,6 @@ type Options struct {
 	Dir string
 	// Log gets a line for each slow step and for each restart. Nil means slog.Default().
 	Log *slog.Logger
-	// Settings override this package's settings of Postgres (settings.go). Settings that keep the cluster private are refused.
-	Settings map[string]string
 	// Ephemeral is for tests: nothing is synced to disk, and a cluster that does not start is replaced by a new one.
 	Ephemeral bool
 }
@@ -77,7 +74,6 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 func Attach(ctx context.Context, opts Options) (*Cluster, error) { return open(ctx, opts, false) }
 
 func open(ctx context.Context, opts Options, mayStop bool) (_ *Cluster, err error) {
-	opts.Settings = maps.Clone(opts.Settings) // Each restart reads them again; the caller may change the map.
 	c := &Cluster{opts: opts, log: opts.Log, mayStop: mayStop}
 	c.life, c.halt = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {
@@ -221,9 +217,7 @@ func (c *Cluster) up(ctx context.Context, alone bool) (pm *postmaster, err error
 	if err != nil {
 		return nil, err
 	}
-	if c.conf, err = configuration(c.folder, c.socket, c.opts.Ephemeral, c.opts.Settings); err != nil {
-		return nil, err
-	}
+	c.conf = configuration(c.folder, c.socket, c.opts.Ephemeral)
 	pm, err = c.join(ctx, alone)
 	if pm != nil || err != nil {
 		return pm, err

@@ -268,25 +268,17 @@ func TestClusterIsRestartedForOtherSettings(t *testing.T) {
 	first := start(t, opts)
 	pid := first.PID()
 
-	opts.Settings = map[string]string{"work_mem": "11MB", "bahi.note": `it's a \ test`}
+	opts.Ephemeral = false
 	beside, err := Attach(t.Context(), opts)
 	require.NoError(t, err)
 	require.Equal(t, pid, beside.PID(), "a command beside a serving Bahi changes nothing")
 	require.NoError(t, beside.Stop(t.Context()))
-	require.Equal(t, "16MB", ask(t, first, `select current_setting('work_mem')`))
+	require.Equal(t, "128MB", ask(t, first, `select current_setting('shared_buffers')`))
 
 	require.NoError(t, first.Stop(t.Context()))
-	second := start(t, opts)
-	require.Equal(t, "11MB", ask(t, second, `select current_setting('work_mem')`))
-	require.Equal(t, `it's a \ test`, ask(t, second, `select current_setting('bahi.note')`))
-
-	opts.Settings = map[string]string{"work_mem": "12MB"}
-	third := start(t, opts)
-	require.Equal(t, "12MB", ask(t, third, `select current_setting('work_mem')`))
-
-	opts.Settings["listen_addresses"] = "*"
-	_, err = Start(t.Context(), opts)
-	require.EqualError(t, err, "the setting listen_addresses of the private cluster cannot be changed")
+	require.Equal(t, "256MB", ask(t, start(t, opts), `select current_setting('shared_buffers')`))
+	opts.Ephemeral = true
+	require.Equal(t, "128MB", ask(t, start(t, opts), `select current_setting('shared_buffers')`), "Start restarts a cluster in use")
 }
 
 func TestKilledPostmasterIsStartedAgain(t *testing.T) {

@@ -79,7 +79,7 @@ func settings(ephemeral bool) map[string]string {
 	return s
 }
 
-// ours returns the settings that keep the cluster private and findable. They cannot be overridden.
+// ours returns the settings that keep the cluster private and findable.
 func ours(f folder, socketDir string) map[string]string {
 	return map[string]string{
 		"listen_addresses":        "",
@@ -103,18 +103,9 @@ func clusterName(f folder) string {
 const triedOut = "initdb.conf"
 
 // configuration returns the text of postgresql.conf. Equal settings give equal texts, so the text identifies a running cluster's settings.
-func configuration(f folder, socketDir string, ephemeral bool, wanted map[string]string) (string, error) {
+func configuration(f folder, socketDir string, ephemeral bool) string {
 	all := settings(ephemeral)
-	fixed := ours(f, socketDir)
-	for name, value := range wanted {
-		name = strings.ToLower(name)
-		if _, taken := fixed[name]; taken {
-			return "", fmt.Errorf("the setting %s of the private cluster cannot be changed", name)
-		}
-		all[name] = value
-	}
-	maps.Copy(all, fixed)
-
+	maps.Copy(all, ours(f, socketDir))
 	var b strings.Builder
 	b.WriteString("# Written by bahi at each start. Your own settings: ALTER SYSTEM SET ..., which go into postgresql.auto.conf.\n")
 	b.WriteString("include_if_exists '" + triedOut + "'\n")
@@ -122,7 +113,7 @@ func configuration(f folder, socketDir string, ephemeral bool, wanted map[string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&b, "%s = '%s'\n", name, quote.Replace(all[name]))
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // authentication returns the texts of pg_hba.conf and pg_ident.conf. A client must connect through the socket and be the owner or root, as

@@ -26,16 +26,10 @@ type Event struct {
 	Leaf     []byte          `json:"leaf_hash" doc:"Hash of the stored event: docs/audit-format.md"`
 }
 
-// Search searches the log.
-type Search interface {
-	Onward(ctx context.Context, f opsview.Filter, size int) (opsview.Found, error)
-	Search(ctx context.Context, f opsview.Filter, size int) (opsview.Found, error)
-}
-
 // Events reads the log for auditors.
 type Events struct {
 	Log    opsview.Log
-	Search Search
+	Search *opsview.Events
 	// Reveal decrypts personal values, and leaves the others sealed.
 	Reveal func(ctx context.Context, values []*event.Sealed) error
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/messaging/bot"
-	"bahi/domain/messaging/botsource"
 	"bahi/domain/messaging/botwebhook"
 	"bahi/readmodels"
 )
@@ -118,12 +117,6 @@ func (v *Views) BotURLs(ctx context.Context, at *readmodels.At, workspace uuid.U
 	return readmodels.List[BotURL]{
 		As: pgx.RowToStructByName[BotURL], Order: `id desc`, SQL: pageColumns, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
 	}.Page(ctx, v.Reader.From(at, "bots"), page)
-}
-
-// BotURL reads a page of a bot, or returns [botsource.ErrNoPage].
-func (v *Views) BotURL(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of, id int64) (BotURL, error) {
-	return readmodels.Row(ctx, v.Reader.From(at, "bots"), botsource.ErrNoPage, pgx.RowToStructByName[BotURL], pageColumns+` and id = @id`,
-		pgx.NamedArgs{"bot": of, "workspace": workspace, "id": id})
 }
 
 // Knowledge is the state of a file or a page of a bot's knowledge.

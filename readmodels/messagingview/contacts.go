@@ -151,12 +151,3 @@ func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace uuid.
 	}
 	return l.Page(ctx, v.Reader.From(at, "messages", "messaging_contacts"), page)
 }
-
-// Conversations lists the contacts of a workspace with a conversation, the newest message first, after skipping some. An empty status
-// matches all. It does not return the number of contacts, because counting would read all of them.
-func (v *Views) Conversations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, status string, skip int64,
-	limit int) ([]Contact, error) {
-	return readmodels.Rows(ctx, v.Reader.From(at, "messages", "messaging_contacts"), pgx.RowToStructByName[Contact], contactColumns+`
-		where conversation.workspace_id = $1 and (contact.workspace_id = $1) is true and ($2 = '' or status = $2)
-		order by last_at desc, id desc limit $3 offset $4`, workspace, status, limit, skip)
-}

@@ -13,11 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/domain/event"
-	"bahi/domain/fault"
 )
-
-// ErrNoEvent reports a position without an event.
-var ErrNoEvent = fault.New(fault.NotFound, "Event not found")
 
 // Event is an event in the log. Sealed values in its payload stay sealed.
 type Event struct {
@@ -205,40 +201,6 @@ func revisionBefore(ctx context.Context, tx pgx.Tx, stream string, position even
 func (v *Events) window() int  { return cmp.Or(v.Window, defaultWindow) }
 func (v *Events) windows() int { return cmp.Or(v.Windows, defaultWindows) }
 
-// Place has the positions of an event's predecessor and successor in its stream, and of the log's head; 0 if there is none.
-type Place struct {
-	Previous, Next, Head event.Position
-}
-
-// Event returns the event at a position, or [ErrNoEvent].
-func (v *Events) Event(ctx context.Context, at event.Position) (e Event, p Place, err error) {
-	err = v.reading(ctx, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e where e.position = $1`, int64(at))
-		if e, err = pgx.CollectExactlyOneRow(rows, toEvent); err != nil {
-			return err
-		}
-		return tx.QueryRow(ctx, `select
-			coalesce((select position from log.event where stream = $1 and revision = $2 - 1), 0),
-			coalesce((select position from log.event where stream = $1 and revision = $2 + 1), 0), log.head()`,
-			e.Stream, e.Revision).Scan(&p.Previous, &p.Next, &p.Head)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return e, p, ErrNoEvent
-	}
-	return e, p, err
-}
-
-// Upto returns a stream's last events up to a revision, oldest first, at most most.
-func (v *Events) Upto(ctx context.Context, stream string, revision int64, most int) (events []Event, err error) {
-	err = v.reading(ctx, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
-			where e.stream = $1 and e.revision between $2 and $3 order by e.revision`, stream, revision-int64(most)+1, revision)
-		events, err = pgx.CollectRows(rows, toEvent)
-		return err
-	})
-	return events, err
-}
-
 // Head returns the log's head and its time: the zero time for an empty log.
 func (v *Events) Head(ctx context.Context) (at event.Position, recorded time.Time, err error) {
 	err = v.DB.QueryRow(ctx, `select position, recorded_at from log.event order by position desc limit 1`).Scan(&at, &recorded)
@@ -246,12 +208,6 @@ func (v *Events) Head(ctx context.Context) (at event.Position, recorded time.Tim
 		err = nil
 	}
 	return at, recorded, err
-}
-
-// PositionAt returns the last position recorded at or before a time, 0 if there is none.
-func (v *Events) PositionAt(ctx context.Context, moment time.Time) (at event.Position, err error) {
-	err = v.DB.QueryRow(ctx, `select log.position_at($1)`, moment).Scan(&at)
-	return at, err
 }
 
 // reading calls do with a snapshot whose statements have a timeout.

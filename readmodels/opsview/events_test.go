@@ -147,7 +147,7 @@ func TestSearchIsLimitedAndReportsHowFarItCame(t *testing.T) {
 	require.EqualValues(t, 1, found.From)
 }
 
-func TestEventHasItsNeighbours(t *testing.T) {
+func TestHeadHasItsTime(t *testing.T) {
 	t.Parallel()
 	d := startEventLog(t)
 	v := &opsview.Events{DB: d.pool}
@@ -155,33 +155,11 @@ func TestEventHasItsNeighbours(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, head)
 	require.True(t, recorded.IsZero())
-	first, _, last := d.write("bank-1", "Opened", "user:a"), d.write("bank-2", "Opened", "user:b"), d.write("bank-1", "Renamed", "user:a")
-
-	e, place, err := v.Event(t.Context(), last)
-	require.NoError(t, err)
-	require.Equal(t, opsview.Place{Previous: first, Head: last}, place)
-	require.Equal(t, []string{"bank-1", "Renamed", "user:a", "{}"}, []string{e.Stream, e.Type, e.Meta.Actor, string(e.Data)})
-	_, place, err = v.Event(t.Context(), first)
-	require.NoError(t, err)
-	require.Equal(t, opsview.Place{Next: last, Head: last}, place)
-	for _, nowhere := range []event.Position{0, last + 1} {
-		_, _, err = v.Event(t.Context(), nowhere)
-		require.ErrorIs(t, err, opsview.ErrNoEvent)
-	}
-
-	steps, err := v.Upto(t.Context(), "bank-1", 1, 10)
-	require.NoError(t, err)
-	require.Equal(t, []event.Position{first, last}, positions(steps))
-	steps, err = v.Upto(t.Context(), "bank-1", 1, 1)
-	require.NoError(t, err)
-	require.Equal(t, []event.Position{last}, positions(steps))
-	at, err := v.PositionAt(t.Context(), e.At)
-	require.NoError(t, err)
-	require.Equal(t, last, at)
+	last := d.write("bank-1", "Opened", "user:a")
 	head, recorded, err = v.Head(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, last, head)
-	require.WithinDuration(t, e.At, recorded, 0)
+	require.WithinDuration(t, d.events[0].At, recorded, 0)
 }
 
 func TestEventWithForeignMetadataIsShown(t *testing.T) {
