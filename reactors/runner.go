@@ -54,9 +54,6 @@ func followers(jobs *Jobs, all []*Reactor) []*projections.Reactor {
 // Statuses returns the state of this process's reactors by name.
 func (r *Runner) Statuses() map[string]projections.Status { return r.runner.Statuses() }
 
-// advanced returns a channel that is closed when a reactor of this process next advances.
-func (r *Runner) advanced() <-chan struct{} { return r.runner.Advanced() }
-
 // replayBatch is the number of events in one transaction of a replay.
 const replayBatch = 500
 

@@ -129,7 +129,7 @@ func (p *process) until(is func(projections.Status) bool) projections.Status {
 	p.t.Helper()
 	late := time.After(time.Minute)
 	for {
-		moved := p.advanced()
+		moved := p.runner.Advanced()
 		if s := p.Statuses()["greeter"]; is(s) {
 			return s
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/sumdb/note"
 
 	"bahi/domain/event"
 	"bahi/eventstore/archive"
@@ -202,7 +203,7 @@ func (w *workshop) forgeries(t *testing.T) {
 	otherKey := func(s *tlog.Statement) {
 		c, err := tlog.ParseCheckpoint([]byte(s.Checkpoint))
 		require.NoError(t, err)
-		private, err := tlog.NewKey(rand.Reader, c.Origin)
+		private, _, err := note.GenerateKey(rand.Reader, c.Origin)
 		require.NoError(t, err)
 		key, err := tlog.ParseKey(private)
 		require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/sumdb/note"
 
 	"bahi/domain/event"
 	"bahi/eventstore/tlog"
@@ -30,7 +31,7 @@ func (s seeded) Read(to []byte) (int, error) {
 
 func keyOf(t testing.TB, l *text, seed byte) tlog.Key {
 	t.Helper()
-	private, err := tlog.NewKey(seeded(seed), tlog.Origin(l.id))
+	private, _, err := note.GenerateKey(seeded(seed), tlog.Origin(l.id))
 	require.NoError(t, err)
 	k, err := tlog.ParseKey(private)
 	require.NoError(t, err)

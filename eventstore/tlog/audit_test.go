@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"github.com/transparency-dev/merkle/rfc6962"
+	"golang.org/x/mod/sumdb/note"
 
 	"bahi/domain/event"
 )
@@ -39,7 +41,7 @@ func logOf(n int) []event.Stored {
 func leavesOf(n int) []Hash {
 	leaves := make([]Hash, n)
 	for i := range leaves {
-		leaves[i] = hashLeaf(fmt.Append(nil, i))
+		leaves[i] = Hash(rfc6962.DefaultHasher.HashLeaf(fmt.Append(nil, i)))
 	}
 	return leaves
 }
@@ -92,7 +94,7 @@ func (s seeded) Read(to []byte) (int, error) {
 // keyOf returns the log's key for a seed.
 func keyOf(t testing.TB, seed byte) Key {
 	t.Helper()
-	text, err := NewKey(seeded(seed), Origin(store))
+	text, _, err := note.GenerateKey(seeded(seed), Origin(store))
 	require.NoError(t, err)
 	k, err := ParseKey(text)
 	require.NoError(t, err)

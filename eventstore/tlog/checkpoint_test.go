@@ -153,7 +153,7 @@ func TestKeysAreReadStrictly(t *testing.T) {
 		_, err := ParseKeys("\n" + text)
 		require.ErrorContains(t, err, "read the public keys: line 2", "%q", text)
 	}
-	secret, err := NewKey(seeded(1), Origin(store))
+	secret, _, err := note.GenerateKey(seeded(1), Origin(store))
 	require.NoError(t, err)
 	for _, text := range []string{"", "x", key, "PRIVATE+KEY+a b+00000000+AAAA", secret[:len(secret)-4],
 		strings.Replace(secret, "PRIVATE", "public", 1)} {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -22,12 +21,6 @@ type Key struct {
 	note.Signer
 
 	public string
-}
-
-// NewKey creates a key for the log named origin, see [Origin]. The text is the private key, which [ParseKey] reads.
-func NewKey(rand io.Reader, origin string) (text string, err error) {
-	text, _, err = note.GenerateKey(rand, origin)
-	return text, err
 }
 
 // ParseKey reads a private key: PRIVATE+KEY+<origin>+<id>+<base64>. Its error does not quote the text.

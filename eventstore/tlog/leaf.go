@@ -137,11 +137,6 @@ func (h *Hasher) Leaf(e event.Stored) Hash {
 	return sha256.Sum256(h.leaf)
 }
 
-// hashLeaf returns the hash of an encoded leaf.
-func hashLeaf(leaf []byte) Hash {
-	return sha256.Sum256(append([]byte{leafPrefix}, leaf...))
-}
-
 // hashNode returns the hash of two adjacent nodes.
 func hashNode(left, right *Hash) Hash {
 	var node [1 + 2*HashSize]byte

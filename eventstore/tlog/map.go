@@ -222,8 +222,8 @@ type MapPath struct {
 	Other *[2]Hash `json:"other,omitempty"`
 }
 
-// Path returns the path of a loaded key, and whether the map has it.
-func (m *Map) Path(key Hash) (p MapPath, found bool) {
+// Path returns the path of a loaded key.
+func (m *Map) Path(key Hash) (p MapPath) {
 	n := m.root
 	p.Hashes = []Hash{}
 	for depth := 0; n != nil && !n.leaf; depth++ {
@@ -237,7 +237,7 @@ func (m *Map) Path(key Hash) (p MapPath, found bool) {
 	if n != nil && n.key != key {
 		p.Other = &[2]Hash{n.key, n.value}
 	}
-	return p, n != nil && n.key == key
+	return p
 }
 
 // Verify returns nil if the path shows that the map with this root has the value for the key, or lacks the key if value is nil.

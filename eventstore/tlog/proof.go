@@ -28,7 +28,10 @@ type Proof struct {
 	Checkpoint []byte // signed
 }
 
-// Prove creates the proof of an event whose leaf is at index, in the tree of the signed checkpoint.
+// ErrNotAsHashed reports that an event, the tiles and the checkpoint do not match.
+var ErrNotAsHashed = errors.New("the event differs from the hashed one")
+
+// Prove creates the proof of an event whose leaf is at index, in the tree of the signed checkpoint, or returns [ErrNotAsHashed].
 func Prove(ctx context.Context, tiles Tiles, e event.Stored, index uint64, signed []byte) (Proof, error) {
 	c, err := ParseCheckpoint(signed)
 	if err != nil {
@@ -38,10 +41,11 @@ func Prove(ctx context.Context, tiles Tiles, e event.Stored, index uint64, signe
 	if err != nil {
 		return Proof{}, err
 	}
-	if err := VerifyInclusion(LeafHash(e), index, c.Size, hashes, c.Root); err != nil {
-		return Proof{}, fmt.Errorf("prove position %d: the log, the tiles and the checkpoint do not match: %w", e.Position, err)
+	p := Proof{Event: e, Index: index, Hashes: hashes, Checkpoint: signed}
+	if p.Holds(c) != nil {
+		return Proof{}, ErrNotAsHashed
 	}
-	return Proof{Event: e, Index: index, Hashes: hashes, Checkpoint: signed}, nil
+	return p, nil
 }
 
 // AppendProof appends a proof to a file of proofs. The event's leaf is in the proof's extra data, so a verifier needs nothing

@@ -25,7 +25,7 @@ func TestTreeHasTheRootsOfThePublishedVectors(t *testing.T) {
 		require.EqualValues(t, size, tree.Size())
 		require.Equal(t, Hash(root), tree.Root(), "size %d", size)
 		if size < len(testonly.LeafInputs()) {
-			leaf := hashLeaf(testonly.LeafInputs()[size])
+			leaf := Hash(rfc6962.DefaultHasher.HashLeaf(testonly.LeafInputs()[size]))
 			require.Equal(t, Hash(testonly.NodeHashes()[0][size]), leaf)
 			tree.Append(leaf)
 		}
@@ -168,7 +168,7 @@ func TestLeafRoundTrips(t *testing.T) {
 		got, err := parseLeaf(leaf)
 		require.NoError(t, err)
 		require.Equal(t, e, got)
-		require.Equal(t, hashLeaf(leaf), LeafHash(e))
+		require.Equal(t, Hash(rfc6962.DefaultHasher.HashLeaf(leaf)), LeafHash(e))
 		_, err = parseLeaf(append(leaf, 0))
 		require.Error(t, err)
 		_, err = parseLeaf(leaf[:rapid.IntRange(0, len(leaf)-1).Draw(t, "cut")])

@@ -38,7 +38,7 @@ type bots struct {
 }
 
 // openBots connects bots with their knowledge, models and endpoints.
-func (s *System) openBots(ctx context.Context) error {
+func (s *System) openBots(ctx context.Context) {
 	store := &knowledge.Store{Pool: s.Pool, Model: s.Model}
 	if store.Model.Embeds() != "" {
 		if err := store.UsePgvector(ctx); err != nil {
@@ -59,7 +59,6 @@ func (s *System) openBots(ctx context.Context) error {
 	}}
 	s.bots.answers = &messagingreact.Answers{Commands: s.Commands, Engine: s.bots.engine, Messages: s.Messages, Views: s.Messaging,
 		Pool: s.Pool, Balances: s.Confirming.Answers}
-	return nil
 }
 
 // Knowledge returns the reader of files and pages for bots.

@@ -168,9 +168,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	s.openModel()
 	s.openKhatas()
 	s.Confirming = &ledgercmd.Confirmations{Books: s.Books, Parties: s.Ledger, PublicURL: s.Settings.Outside.PublicURL}
-	if err := s.openBots(ctx); err != nil {
-		return err
-	}
+	s.openBots(ctx)
 	s.openCampaigns()
 	if err := s.openInbox(ctx); err != nil {
 		return err

@@ -127,12 +127,6 @@ func New(s Settings) (*Client, error) {
 		return nil, errors.New("CRM_TOKEN, or CRM_TOKEN_URL and CRM_REFRESH_TOKEN, are needed for data_array")
 	}
 	s.Scheme, s.Timeout = cmp.Or(s.Scheme, "crm"), cmp.Or(s.Timeout, callTimeout)
-	if s.Client == nil {
-		s.Client = http.DefaultClient
-	}
-	if s.Now == nil {
-		s.Now = time.Now
-	}
 	return &Client{Settings: s, dialect: dialects[s.Dialect], token: &token{text: s.Token}}, nil
 }
 

@@ -1,6 +1,7 @@
 package crm_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,6 +51,9 @@ var lead = crm.Lead{ID: "e-1", Name: "Asha Rani Rao", Email: "asha@example.org",
 
 func client(t *testing.T, s crm.Settings) *crm.Client {
 	t.Helper()
+	if s.Client = cmp.Or(s.Client, http.DefaultClient); s.Now == nil {
+		s.Now = time.Now
+	}
 	c, err := crm.New(s)
 	require.NoError(t, err)
 	return c

@@ -234,14 +234,14 @@ func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Posi
 		if err != nil {
 			return nil, err
 		}
-		hashes, err := tlog.Inclusion(ctx, p.Tree, index, signed.Size)
+		proof, err := tlog.Prove(ctx, p.Tree, e, index, []byte(signed.Note))
+		if errors.Is(err, tlog.ErrNotAsHashed) {
+			return nil, ErrNotAsHashed
+		}
 		if err != nil {
 			return nil, err
 		}
-		if tlog.VerifyInclusion(tlog.LeafHash(e), index, signed.Size, hashes, tlog.Hash(signed.Root)) != nil {
-			return nil, ErrNotAsHashed
-		}
-		file = tlog.AppendProof(file, tlog.Proof{Event: e, Index: index, Hashes: hashes, Checkpoint: []byte(signed.Note)})
+		file = tlog.AppendProof(file, proof)
 	}
 	return file, nil
 }

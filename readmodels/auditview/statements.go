@@ -135,8 +135,8 @@ func (p *Proofs) mapped(ctx context.Context, names []string, s *tlog.Statement) 
 			return ErrNotAsHashed
 		}
 		if err == nil {
-			s.Entry.MapPath, _ = m.Path(keys[0])
-			s.Common.MapPath, _ = m.Path(keys[1])
+			s.Entry.MapPath = m.Path(keys[0])
+			s.Common.MapPath = m.Path(keys[1])
 		}
 		return err
 	})

@@ -229,16 +229,7 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *i
 	return sql, values
 }
 
-// Rows returns a page of an account's rows and the number of rows in the whole selection, or the ledger's NoAccount.
-func (v *Views) Rows(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection) (rows []Row, total int64, err error) {
-	total, err = v.EachRow(ctx, at, of, sel, func(r Row) error {
-		rows = append(rows, r)
-		return nil
-	})
-	return rows, total, err
-}
-
-// EachRow is [Views.Rows] for more rows than fit in memory: it calls take for each.
+// EachRow calls take for each row of a page of an account, and returns the number of rows in the whole selection, or the ledger's NoAccount.
 func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection,
 	take func(Row) error) (total int64, err error) {
 	low, high := sel.days()

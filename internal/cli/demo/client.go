@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -18,19 +19,6 @@ type client struct {
 	handler http.Handler
 	key     string
 }
-
-// answer is a response in memory.
-type answer struct {
-	status int
-	header http.Header
-	body   bytes.Buffer
-}
-
-func (a *answer) Header() http.Header { return a.header }
-
-func (a *answer) WriteHeader(status int) { a.status = status }
-
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
 const (
 	// pressed is the delay of a retry after status 503. The idempotency key prevents a second effect.
@@ -54,22 +42,22 @@ func (c *client) call(ctx context.Context, method, path, body string, into any, 
 		for i := 0; i < len(headers); i += 2 {
 			request.Header.Set(headers[i], headers[i+1]) //nolint:gosec // G602: they come in pairs
 		}
-		a := &answer{status: http.StatusOK, header: http.Header{}}
+		a := httptest.NewRecorder()
 		c.handler.ServeHTTP(a, request)
 		switch {
-		case a.status == http.StatusServiceUnavailable && time.Since(began) < patience:
+		case a.Code == http.StatusServiceUnavailable && time.Since(began) < patience:
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-time.After(pressed):
 			}
 			continue
-		case a.status/100 != 2:
-			return fmt.Errorf("%s %s returned %d: %s", method, path, a.status, a.body.Bytes())
+		case a.Code/100 != 2:
+			return fmt.Errorf("%s %s returned %d: %s", method, path, a.Code, a.Body.Bytes())
 		case into == nil:
 			return nil
 		}
-		if err := json.Unmarshal(a.body.Bytes(), into); err != nil {
+		if err := json.Unmarshal(a.Body.Bytes(), into); err != nil {
 			return fmt.Errorf("read the response to %s %s: %w", method, path, err)
 		}
 		return nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/sumdb/note"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -38,7 +39,7 @@ type Log struct {
 func New(t testing.TB, n int) *Log {
 	t.Helper()
 	l := &Log{id: uuid.New()}
-	private, err := tlog.NewKey(rand.Reader, tlog.Origin(l.id))
+	private, _, err := note.GenerateKey(rand.Reader, tlog.Origin(l.id))
 	require.NoError(t, err)
 	l.Key, err = tlog.ParseKey(private)
 	require.NoError(t, err)
@@ -195,8 +196,8 @@ func (l *Log) Statement(t testing.TB, stated tlog.Stated) (file []byte, code str
 	own, err := tlog.NewTree(of.Size, of.Hashes)
 	require.NoError(t, err)
 	s.Entry.Size, s.Entry.Root = of.Size, own.Root()
-	s.Entry.MapPath, _ = m.Path(tlog.MapKey(tlog.AccountEntry(1)))
-	s.Common.MapPath, _ = m.Path(tlog.MapKey(tlog.CommonEntry(booksWorkspace)))
+	s.Entry.MapPath = m.Path(tlog.MapKey(tlog.AccountEntry(1)))
+	s.Common.MapPath = m.Path(tlog.MapKey(tlog.CommonEntry(booksWorkspace)))
 	at := l.head(len(l.Events))
 	signed, err := tlog.Checkpoint{Origin: tlog.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: time.Now(), Position: at, Map: root}.
 		Sign(l.Key)
