@@ -416,7 +416,7 @@ func TestACatalogIsImportedFromTheShell(t *testing.T) {
 		t.Helper()
 		o.Anonymous().GET("/api/v1/catalog?company_id=" + id).Status(200).Contains(`"total":` + want + ",")
 	}
-	require.NoError(t, os.WriteFile(file, []byte("name,price\nHook,1\n=Bad,x\nNail,2\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("name,price\nHook,1\n＝Bad,x\nNail,2\n"), 0o600))
 	out, wrong, status := run("--dry-run")
 	require.Equal(t, "would be: 2 products created, 1 rows failed\n", out, wrong)
 	require.Equal(t, 1, status)
@@ -426,7 +426,7 @@ func TestACatalogIsImportedFromTheShell(t *testing.T) {
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, "bahi: rows failed: see "+file+".errors.csv")
 	report := worktest.File(t, file+".errors.csv")
-	require.Equal(t, "\ufeffrow,error\n3,\"price: expected an amount, as in 1,250.50 (\"\"x\"\")\",'=Bad,x\n", string(report))
+	require.Equal(t, "\ufeffrow,error\n3,\"price: expected an amount, as in 1,250.50 (\"\"x\"\")\",'＝Bad,x\n", string(report))
 	total("2")
 	out, _, _ = run()
 	require.Equal(t, "imported before: 2 products created, 1 rows failed\n", out)

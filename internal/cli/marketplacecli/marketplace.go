@@ -12,10 +12,10 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"strings"
 
 	"bahi/commands/marketplacecmd"
 	"bahi/commands/spreadsheet"
+	"bahi/http/sheet"
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
 	"bahi/internal/cli/remote"
@@ -168,7 +168,7 @@ func inWords(r marketplacecmd.CatalogResult) string {
 
 // writeErrors writes the number of each failed row, the reason, and its cells.
 func writeErrors(w io.Writer, failed []spreadsheet.RowError) error {
-	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheet programs treat it as the encoding's mark
+	if _, err := io.WriteString(w, sheet.ByteOrderMark); err != nil {
 		return err
 	}
 	out := csv.NewWriter(w)
@@ -176,18 +176,10 @@ func writeErrors(w io.Writer, failed []spreadsheet.RowError) error {
 	for _, e := range failed {
 		line := []string{strconv.Itoa(e.Row), e.Error}
 		for _, cell := range e.Source {
-			line = append(line, harmless(cell))
+			line = append(line, sheet.Text(cell))
 		}
 		_ = out.Write(line) // as above
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// harmless returns a text that a spreadsheet program does not treat as a formula (CONTRACT.md L11).
-func harmless(text string) string {
-	if text != "" && strings.ContainsRune("=+-@;\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }
