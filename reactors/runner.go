@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -147,7 +146,6 @@ type Progress struct {
 	Name     string
 	State    string // live, parked, or new if it never ran
 	Position event.Position
-	Log      uuid.UUID
 	Error    string
 }
 
@@ -164,7 +162,7 @@ func List(ctx context.Context, pool *pgxpool.Pool, all ...*Reactor) ([]Progress,
 			if c.Name != a.Name {
 				continue
 			}
-			list[i].State, list[i].Position, list[i].Log = "live", c.Position, c.StoreID
+			list[i].State, list[i].Position = "live", c.Position
 			if c.Error != nil {
 				list[i].State, list[i].Error = "parked", *c.Error
 			}

@@ -276,7 +276,7 @@ func TestFailedReactionParksTheReactorUntilItIsRepaired(t *testing.T) {
 	require.Equal(t, event.Position(1), parked.Position)
 	list := r.parked()
 	require.Equal(t, []Progress{
-		{Name: "greeter", State: "parked", Position: 1, Log: r.store.ID(), Error: parked.Error}, {Name: "other", State: "new"},
+		{Name: "greeter", State: "parked", Position: 1, Error: parked.Error}, {Name: "other", State: "new"},
 	}, list)
 	run.stop()
 

@@ -32,8 +32,7 @@ func (r Remains) ScrubMail(ctx context.Context, marks ...string) error {
 	if r.System.keptMails == nil {
 		return nil
 	}
-	_, err := r.System.keptMails.Scrub(ctx, marks...)
-	return err
+	return r.System.keptMails.Scrub(ctx, marks...)
 }
 
 // DeletePictures implements the reactors' ResidualData.

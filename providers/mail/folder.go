@@ -191,24 +191,23 @@ func (f *Folder) Read(ctx context.Context, name string) (Message, error) {
 }
 
 // Scrub deletes every mail with one of the marks as a word between hyphens in its ID. It also deletes every half-written file, because the
-// recipient is unknown. It continues after an error. Removed counts complete mails.
-func (f *Folder) Scrub(ctx context.Context, marks ...string) (removed int, err error) {
+// recipient is unknown. It continues after an error.
+func (f *Folder) Scrub(ctx context.Context, marks ...string) error {
 	f.writing.Lock() // no mail is added meanwhile
 	defer f.writing.Unlock()
 	f.sent = nil
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
-		return 0, fmt.Errorf("read the mail folder: %w", err)
+		return fmt.Errorf("read the mail folder: %w", err)
 	}
 	var failures []error
 	for _, entry := range entries {
 		if err := ctx.Err(); err != nil {
-			return removed, errors.Join(append(failures, err)...)
+			return errors.Join(append(failures, err)...)
 		}
 		name := entry.Name()
-		whole := isName(name)
 		switch {
-		case whole:
+		case isName(name):
 			if !slices.ContainsFunc(strings.Split(idOf(name), "-"), func(word string) bool { return slices.Contains(marks, word) }) {
 				continue
 			}
@@ -217,11 +216,9 @@ func (f *Folder) Scrub(ctx context.Context, marks ...string) (removed int, err e
 		}
 		if err := os.Remove(filepath.Join(f.path, name)); err != nil {
 			failures = append(failures, err)
-		} else if whole {
-			removed++
 		}
 	}
-	return removed, errors.Join(append(failures, f.sync())...)
+	return errors.Join(append(failures, f.sync())...)
 }
 
 // names returns the names of the mails' files, oldest first.

@@ -95,15 +95,14 @@ func TestResentMessageReplacesItsFile(t *testing.T) {
 
 	for _, forget := range []func(){
 		func() { folder, err = mail.OpenFolder(path, sender, func() time.Time { return at.Add(time.Hour) }) },
-		func() { _, err = folder.Scrub(t.Context(), "nobody") },
+		func() { err = folder.Scrub(t.Context(), "nobody") },
 	} {
 		forget()
 		require.NoError(t, err)
 		require.NoError(t, folder.Send(t.Context(), m))
 		require.Len(t, files(t, path), 2)
 	}
-	_, err = folder.Scrub(t.Context(), "verify")
-	require.NoError(t, err)
+	require.NoError(t, folder.Scrub(t.Context(), "verify"))
 	require.NoError(t, folder.Send(t.Context(), m))
 	require.Equal(t, []string{"20260401T113000.250Z-verify-17.eml"}, files(t, path))
 }
@@ -193,15 +192,10 @@ func TestScrubRemovesErasedMail(t *testing.T) {
 	torn := filepath.Join(path, "20260101T000000.000Z-torn-a1b2.eml")
 	require.NoError(t, os.WriteFile(torn, []byte("Subject: asha"), 0o600))
 
-	removed, err := folder.Scrub(t.Context(), "a1b2", "d4")
-	require.NoError(t, err)
-	require.Equal(t, 5, removed)
 	const at = "20260401T093000.250Z-"
-	require.Equal(t, []string{at + "a1b2.3.eml", at + "other-1.eml", at + "verify-a1b2c-1.eml", "notes-a1b2.txt"}, files(t, path))
-	for _, none := range [][]string{{"a1b2"}, {""}, {}} {
-		removed, err = folder.Scrub(t.Context(), none...)
-		require.NoError(t, err)
-		require.Zero(t, removed)
+	for _, marks := range [][]string{{"a1b2", "d4"}, {"a1b2"}, {""}, {}} {
+		require.NoError(t, folder.Scrub(t.Context(), marks...))
+		require.Equal(t, []string{at + "a1b2.3.eml", at + "other-1.eml", at + "verify-a1b2c-1.eml", "notes-a1b2.txt"}, files(t, path))
 	}
 }
 
@@ -211,10 +205,8 @@ func TestScrubNamesAMailThatItCannotRemove(t *testing.T) {
 	require.NoError(t, folder.Send(t.Context(), verification()))
 	stuck := filepath.Join(path, "20260101T000000.000Z-verify-0.eml")
 	require.NoError(t, os.MkdirAll(filepath.Join(stuck, "more"), 0o700))
-	removed, err := folder.Scrub(t.Context(), "verify")
-	require.ErrorContains(t, err, filepath.Base(stuck))
-	require.Equal(t, 1, removed, "the other mails are removed")
-	require.Equal(t, []string{filepath.Base(stuck)}, files(t, path))
+	require.ErrorContains(t, folder.Scrub(t.Context(), "verify"), filepath.Base(stuck))
+	require.Equal(t, []string{filepath.Base(stuck)}, files(t, path), "the other mails are removed")
 }
 
 func TestListFailsOnAFileThatIsNoMail(t *testing.T) {

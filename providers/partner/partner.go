@@ -38,9 +38,6 @@ func Parse(text string) (Secret, error) {
 	return key, nil
 }
 
-// Text returns the secret in the form that [Parse] reads.
-func (s Secret) Text() string { return prefix + base64.StdEncoding.EncodeToString(s) }
-
 // Sign returns the signature of a call.
 func (s Secret) Sign(id, timestamp string, body []byte) string {
 	h := hmac.New(sha256.New, s)

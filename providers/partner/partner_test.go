@@ -14,7 +14,6 @@ func TestCallsOfAPartner(t *testing.T) {
 	t.Parallel()
 	secret, err := partner.Parse("whsec_cGFydG5lci1zZWNyZXQtMzItYnl0ZXMtZm9yLXRlc3RzISE=")
 	require.NoError(t, err)
-	require.Equal(t, "whsec_cGFydG5lci1zZWNyZXQtMzItYnl0ZXMtZm9yLXRlc3RzISE=", secret.Text())
 	const body, vector = `{"type":"partner.updated","data":{"id":7}}`, "v1,goc7u6MVF6mi1ui0C6i0FkWU5eVAMW/rzONSPI9yjlA="
 	require.Equal(t, vector, secret.Sign("msg_1", "1760000000", []byte(body)))
 	at := time.Unix(1760000000, 0)
