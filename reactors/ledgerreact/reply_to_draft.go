@@ -8,6 +8,7 @@ import (
 	"bahi/commands"
 	"bahi/domain/event"
 	"bahi/domain/ledger/orderdraft"
+	"bahi/providers/chat"
 	"bahi/reactors"
 )
 
@@ -29,16 +30,10 @@ type replyToDraft struct {
 // Kind implements [reactors.Args].
 func (replyToDraft) Kind() string { return "reply_to_draft" }
 
-// Gateway sends texts to phones. Ended returns the status of a reply after an error that excludes another attempt, "" for any other error.
-type Gateway interface {
-	Reply(ctx context.Context, id, to, text string) (sent string, err error)
-	Ended(err error) (status string)
-}
-
 // Replies sends the confirmations.
 type Replies struct {
 	Commands *commands.Handler
-	Gateway  Gateway
+	Gateway  *chat.Replies
 	Status   string // status of an accepted reply: sent, or kept in the sandbox
 }
 

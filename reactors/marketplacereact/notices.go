@@ -37,6 +37,7 @@ import (
 	"bahi/readmodels"
 	"bahi/readmodels/accessview"
 	"bahi/readmodels/marketplaceview"
+	"bahi/readmodels/messagingview"
 )
 
 // CRM accepts leads. To returns its display name. An error of Push is a [*crm.Refused] if a retry is useless.
@@ -70,18 +71,13 @@ func (s Sender) Send(ctx context.Context, id, to, text string, values []string) 
 	return err
 }
 
-// Wrote reports whether a workspace has received a message from a phone, given in digits.
-type Wrote interface {
-	Wrote(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone string) (bool, error)
-}
-
 // Notices notifies companies.
 type Notices struct {
 	Commands   *commands.Handler
 	Accounts   *accesscmd.Accounts
 	People     *accessview.Views
 	Views      *marketplaceview.Views
-	Heard      Wrote
+	Heard      *messagingview.Views
 	Mailer     accessreact.Mailer
 	Chat       Sender
 	CRM        CRM
