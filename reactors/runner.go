@@ -170,8 +170,3 @@ func List(ctx context.Context, pool *pgxpool.Pool, all ...*Reactor) ([]Progress,
 	}
 	return list, nil
 }
-
-// Retry makes a parked reactor try its event again, for example after an upgrade.
-func Retry(ctx context.Context, pool *pgxpool.Pool, name string) error {
-	return projections.RetryReactor(ctx, pool, name)
-}

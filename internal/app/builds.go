@@ -11,7 +11,6 @@ import (
 	"bahi/eventstore"
 	"bahi/http/opshttp"
 	"bahi/projections"
-	"bahi/reactors"
 	"bahi/reactors/feedreact"
 	"bahi/readmodels/opsview"
 )
@@ -99,7 +98,7 @@ func (b Builds) Retry(ctx context.Context, name string) error {
 	if !reacts(name) || err != nil && !errors.Is(err, projections.ErrNotParked) && !errors.Is(err, opsview.ErrNoProjection) {
 		return err
 	}
-	also := reactors.Retry(ctx, b.System.Pool, name)
+	also := projections.RetryReactor(ctx, b.System.Pool, name)
 	if err == nil && errors.Is(also, projections.ErrNotParked) {
 		return nil
 	}

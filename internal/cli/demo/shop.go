@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,8 +36,8 @@ func (f *filler) orders(ctx context.Context) error {
 			items := make([]map[string]any, 1+random.IntN(3))
 			for k := range items {
 				items[k] = map[string]any{
-					"item_name": piece(random), "weight": number(grams(between(random, 20_000, 300_000, 500))), "quantity": 1 + random.IntN(12),
-					"making_charge": number(rupees(between(random, 200_00, 3_000_00, 50_00))),
+					"item_name": piece(random), "weight": json.Number(grams(between(random, 20_000, 300_000, 500))), "quantity": 1 + random.IntN(12),
+					"making_charge": json.Number(rupees(between(random, 200_00, 3_000_00, 50_00))),
 				}
 			}
 			id, err := f.create(ctx, "/client-order", map[string]any{
@@ -48,7 +49,7 @@ func (f *filler) orders(ctx context.Context) error {
 			}
 			return f.send(ctx, "POST", "/takada", map[string]any{
 				"client_order_id": id, "date": min(day+7, f.plan.Until), "items": []map[string]any{{
-					"item_name": items[0]["item_name"], "weight": number(grams(between(random, 5_000, 20_000, 250))), "quantity": 1,
+					"item_name": items[0]["item_name"], "weight": json.Number(grams(between(random, 5_000, 20_000, 250))), "quantity": 1,
 					"karigar_id": f.of("karigar", random.IntN(len(f.parties))).id,
 				}},
 			}, nil)

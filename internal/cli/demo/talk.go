@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,9 +9,6 @@ import (
 
 	"bahi/commands/messagingcmd"
 )
-
-// number returns a decimal as a JSON number.
-func number(text string) json.Number { return json.Number(text) }
 
 // people creates a sales channel, contacts, and a list of contacts who opted in to offers.
 func (f *filler) people(ctx context.Context) (err error) {
