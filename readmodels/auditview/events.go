@@ -71,7 +71,7 @@ func (v *Events) matching(ctx context.Context, in uuid.UUID, f opsview.Filter, f
 
 // Show returns an event in the form for auditors of workspace in.
 func (v *Events) Show(ctx context.Context, in uuid.UUID, e event.Stored) Event {
-	return v.show(ctx, in, e, opsview.MetaOf(e).Workspace)
+	return v.show(ctx, in, e, opsview.MetaOf(e.Meta).Workspace)
 }
 
 func (v *Events) show(ctx context.Context, in uuid.UUID, e event.Stored, of uuid.UUID) Event {

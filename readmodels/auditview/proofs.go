@@ -266,7 +266,7 @@ func (p *Proofs) Stream(ctx context.Context, stream string) (all []event.Positio
 			return nil, err
 		}
 		all = append(all, e.Position)
-		if of := opsview.MetaOf(e).FollowUpOf; of > 0 {
+		if of := opsview.MetaOf(e.Meta).FollowUpOf; of > 0 {
 			all = append(all, of)
 		}
 	}

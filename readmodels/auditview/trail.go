@@ -308,7 +308,7 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 	if e.stream == "" { // the event at the position is not selected
 		return e, nil
 	}
-	e.meta = opsview.MetaOf(event.Stored{Meta: []byte(meta)})
+	e.meta = opsview.MetaOf([]byte(meta))
 	category, id := event.SplitStream(e.stream)
 	if e.kind = Kind(category); e.kind.isRow() {
 		e.row, _ = strconv.ParseInt(id, 10, 64) // 0, the id of no row, for an invalid id

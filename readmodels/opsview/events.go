@@ -225,6 +225,6 @@ func toEvent(row pgx.CollectableRow) (e Event, err error) {
 	if err := row.Scan(&e.Position, &e.Stream, &e.Revision, &e.ID, &e.Type, &e.At, &meta, &data); err != nil {
 		return e, err
 	}
-	e.At, e.Data, e.MetaText, e.Meta = e.At.UTC(), data, meta, metaOf(meta)
+	e.At, e.Data, e.MetaText, e.Meta = e.At.UTC(), data, meta, MetaOf(meta)
 	return e, nil
 }

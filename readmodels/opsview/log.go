@@ -19,9 +19,7 @@ type Log interface {
 }
 
 // MetaOf returns an event's metadata, or none if another program wrote metadata of another form.
-func MetaOf(e event.Stored) event.Meta { return metaOf(e.Meta) }
-
-func metaOf(text []byte) (meta event.Meta) {
+func MetaOf(text []byte) (meta event.Meta) {
 	if json.Unmarshal(text, &meta) != nil {
 		return event.Meta{}
 	}
@@ -37,6 +35,6 @@ func (f Filter) Matches(e event.Stored) bool {
 	if f.Actor == "" && f.Workspace == nil {
 		return true
 	}
-	meta := MetaOf(e)
+	meta := MetaOf(e.Meta)
 	return (f.Actor == "" || f.Actor == meta.Actor) && (f.Workspace == nil || *f.Workspace == meta.Workspace)
 }
