@@ -85,7 +85,9 @@ func TestEntriesOfEveryLedger(t *testing.T) {
 }
 
 // side returns a side of a request; "[]" for none.
-func side(entries json.RawMessage) json.RawMessage { return json.RawMessage(cmp.Or(string(entries), "[]")) }
+func side(entries json.RawMessage) json.RawMessage {
+	return json.RawMessage(cmp.Or(string(entries), "[]"))
+}
 
 // stored returns the stored entries of a side, nil for none.
 func stored(s book.Side) json.RawMessage {

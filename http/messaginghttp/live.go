@@ -120,9 +120,9 @@ func (p part) encoded() []byte {
 // together is the time for which changes are collected before they are sent to a page.
 const together = 300 * time.Millisecond
 
-// Changed calls notify until ctx ends, each time with the contacts of a workspace that have changed or written. 0 means any contact. The
+// changed calls notify until ctx ends, each time with the contacts of a workspace that have changed or written. 0 means any contact. The
 // first call has no contacts. Only later changes are reported.
-func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, notify func(contacts []int64) error) error {
+func (l *MessageBroadcaster) changed(ctx context.Context, workspace uuid.UUID, notify func(contacts []int64) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
 		return err
