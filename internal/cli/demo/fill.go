@@ -136,22 +136,6 @@ func (f *filler) random(kind string, n int) *rand.Rand {
 	return rand.New(rand.NewPCG(f.plan.Seed, uint64(h.Sum32())<<32|uint64(n))) //nolint:gosec // the same records in each run
 }
 
-// Find returns the workspace that was filled for a user, with a new key.
-func Find(ctx context.Context, sys *app.System, email string) (Filled, error) {
-	key, err := sys.Accounts.EmailKey(ctx, email)
-	if err != nil {
-		return Filled{}, err
-	}
-	_, s, err := sys.Accounts.HolderOf(ctx, key)
-	if err == nil && s.Workspace == uuid.Nil {
-		err = fmt.Errorf("no demo was filled for %s", email)
-	}
-	if err != nil {
-		return Filled{}, err
-	}
-	return keyOf(ctx, sys, s.Workspace)
-}
-
 // keyOf creates a key of a workspace.
 func keyOf(ctx context.Context, sys *app.System, workspace uuid.UUID) (filled Filled, err error) {
 	filled.Workspace = workspace
