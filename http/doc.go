@@ -4,6 +4,6 @@
 // opshttp) registers its own in its routes.go: an operation fills a command, handles it and returns a view. Rules are in package domain,
 // SQL in package readmodels.
 //
-// testdata/endpoints.tsv has the operations of the specification, additions.tsv all others; tests compare both with the registered
-// operations. testdata/openapi.json is generated from the registered operations, and a test shows every change.
+// testdata/endpoints.tsv has the operations of the specification; a test compares them with the registered operations.
+// testdata/openapi.json is generated from all registered operations, and a test shows every change.
 package http

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bahi/domain/ledger"
 	"bahi/internal/test/worktest"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,7 @@ type fieldSchema struct {
 }
 
 // unitNamed matches a description that names the unit of a quantity.
-var unitNamed = regexp.MustCompile(`(?i)rupee|gram|percent|second|0 to 1|unit`)
+var unitNamed = regexp.MustCompile(`(?i)rupee|gram|carat|percent|second|0 to 1|unit`)
 
 // undescribed lists the fields below a schema that have no description, and the quantities that have no unit in it.
 func (s fieldSchema) undescribed(place string) (all []string) {
@@ -75,6 +76,11 @@ func TestEveryFieldOfTheDocumentIsDescribedByTextAndExample(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(text, &document))
+	for _, enum := range regexp.MustCompile(`"enum": \[[^]]*"karigar"[^]]*\]`).FindAllString(string(text), -1) {
+		for _, l := range ledger.All {
+			require.True(t, !l.Metal || strings.Contains(enum, `"`+l.Name+`"`), "add ledger %s to the enum tags that list karigar", l.Name)
+		}
+	}
 	var missing []string
 	for name, s := range document.Components.Schemas {
 		require.Empty(t, s.withoutExample(name), "give an example in http/testdata/field_examples.json")
@@ -98,5 +104,5 @@ func TestEveryFieldOfTheDocumentIsDescribedByTextAndExample(t *testing.T) {
 		}
 	}
 	slices.Sort(missing)
-	require.Empty(t, missing, "add a doc tag to each, with the unit of a quantity")
+	require.Empty(t, missing, "add a doc tag to each. The doc of a quantity names its unit in a word that unitNamed matches.")
 }

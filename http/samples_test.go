@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"image/color"
 	"path/filepath"
 	"regexp"
@@ -68,7 +69,9 @@ func TestEveryOperationHasASample(t *testing.T) {
 	t.Parallel()
 	all := samples(t)
 	for _, op := range apptest.Share(t).Api(apptest.OperatorKey).Operations() {
-		require.Contains(t, all, op.ID, "add a sample of %s to testdata/samples.json in its area's folder", op.ID)
+		if _, has := all[op.ID]; !has {
+			t.Errorf("add a sample of %s to testdata/samples.json in its area's folder", op.ID)
+		}
 		delete(all, op.ID)
 	}
 	require.Empty(t, all, "there are no such operations")
@@ -123,6 +126,9 @@ func (w *things) value(t *testing.T, name string) string {
 	t.Helper()
 	if name == "unique" {
 		return `"` + uuid.NewString() + `"`
+	}
+	if name == "digits" {
+		return fmt.Sprintf("%06d", uuid.New().ID()%1_000_000)
 	}
 	if value, made := w.values[name]; made {
 		return value

@@ -28,8 +28,8 @@ type Vault interface {
 	OpenValue(ctx context.Context, s event.Sealed) (string, error)
 }
 
-// MailQueue queues mails on request. Other mails follow from events.
-type MailQueue interface {
+// mailQueue queues mails on request. Other mails follow from events.
+type mailQueue interface {
 	// VerifyEmail mails another token for the user's address.
 	VerifyEmail(ctx context.Context, user uuid.UUID) error
 	// ResetPassword mails a token to the address with this keyed hash if a user has the address. It takes equally long if no user has it.
@@ -41,7 +41,7 @@ type Accounts struct {
 	Commands    *commands.Handler
 	Credentials *credentials.Credentials
 	Vault       Vault
-	Post        MailQueue
+	Post        mailQueue
 	Now         func() time.Time
 	Grace       time.Duration // time from the request for deletion to the deletion
 
@@ -54,7 +54,7 @@ type Accounts struct {
 var (
 	ErrTaken           = claim.ErrTaken
 	ErrInUse           = &fault.Error{Kind: fault.Conflict, Detail: "Email already in use", Code: "email_taken"}
-	ErrNotVerified     = &fault.Error{Kind: fault.Forbidden, Detail: "Email not verified", Code: "email_not_verified"}
+	errNotVerified     = &fault.Error{Kind: fault.Forbidden, Detail: "Email not verified", Code: "email_not_verified"}
 	ErrWrongPassword   = &fault.Error{Kind: fault.Malformed, Detail: "Incorrect current password", Code: "wrong_password"}
 	errUnknownIdentity = fault.New(fault.Forbidden, "The identity provider does not vouch for the email address")
 )

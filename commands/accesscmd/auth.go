@@ -53,7 +53,7 @@ func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, pass
 		if err := a.Post.VerifyEmail(ctx, id); err != nil {
 			return SignedIn{}, err
 		}
-		return SignedIn{}, ErrNotVerified
+		return SignedIn{}, errNotVerified
 	}
 	return a.begin(ctx, req, id, s, proof, session.ByPassword)
 }

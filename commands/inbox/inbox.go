@@ -27,8 +27,8 @@ import (
 
 // The refusals of an inbox.
 var (
-	ErrFull    = fault.New(fault.Unavailable, "Too many calls wait to be handled, try again later")
-	ErrNoCall  = fault.New(fault.NotFound, "Webhook call not found")
+	errFull    = fault.New(fault.Unavailable, "Too many calls wait to be handled, try again later")
+	errNoCall  = fault.New(fault.NotFound, "Webhook call not found")
 	ErrHandled = fault.New(fault.Conflict, "The call is handled or queued. Only parked or ignored calls can be replayed.")
 	ErrRemoved = fault.New(fault.Conflict, "The call's body was removed")
 )
@@ -112,7 +112,7 @@ func New(config Config) *Inbox {
 	return &Inbox{Config: config, came: make(chan struct{}, 1)}
 }
 
-// Replay queues a call again if it is parked, had no effect, or waits after a failure. Otherwise it returns [ErrNoCall], [ErrHandled] or
+// Replay queues a call again if it is parked, had no effect, or waits after a failure. Otherwise it returns [errNoCall], [ErrHandled] or
 // [ErrRemoved].
 func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 	defer b.wake()
@@ -124,7 +124,7 @@ func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 			from inbox.call where id = $1 for update`, id).Scan(&able, &kept)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
-			return ErrNoCall
+			return errNoCall
 		case err != nil:
 			return fmt.Errorf("find call %s: %w", id, err)
 		case !able:
@@ -155,13 +155,13 @@ func (b *Inbox) Deliver(ctx context.Context, channel int64) error {
 	})
 }
 
-// Body returns a call's body, nil if it was removed, or [ErrNoCall].
+// Body returns a call's body, nil if it was removed, or [errNoCall].
 func (b *Inbox) Body(ctx context.Context, id uuid.UUID) ([]byte, error) {
 	var body []byte
 	err := b.Pool.QueryRow(ctx, `select body from inbox.call where id = $1`, id).Scan(&body)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return nil, ErrNoCall
+		return nil, errNoCall
 	case err != nil:
 		return nil, fmt.Errorf("read call %s: %w", id, err)
 	case body == nil:

@@ -35,7 +35,7 @@ type receipt struct {
 // maxWritten is the maximum number of calls in one transaction.
 const maxWritten = 500
 
-// Receive records a call and reports whether it was recorded before. When it returns no error, the call is on disk. It returns [ErrFull]
+// Receive records a call and reports whether it was recorded before. When it returns no error, the call is on disk. It returns [errFull]
 // while too many calls wait. One transaction writes calls that arrive together.
 func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err error) {
 	if in.ResourceID != "" {
@@ -71,7 +71,7 @@ func (b *Inbox) enqueue(ctx context.Context, p *pending) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.bytes+len(p.body) > maxPending {
-		return ErrFull
+		return errFull
 	}
 	b.pending, b.bytes = append(b.pending, p), b.bytes+len(p.body)
 	if !b.writing {
@@ -147,7 +147,7 @@ func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UU
 // countInterval is the interval between counts of the waiting calls.
 const countInterval = time.Second
 
-// room returns [ErrFull] if too many calls wait. Only the writer calls it.
+// room returns [errFull] if too many calls wait. Only the writer calls it.
 func (b *Inbox) room(ctx context.Context, tx pgx.Tx) error {
 	if now := b.Now(); now.Sub(b.counted) >= countInterval {
 		if err := tx.QueryRow(ctx, `select count(*) from inbox.call where verdict = 'waiting'`).Scan(&b.waiting); err != nil {
@@ -156,7 +156,7 @@ func (b *Inbox) room(ctx context.Context, tx pgx.Tx) error {
 		b.counted = now
 	}
 	if b.waiting >= b.Room {
-		return ErrFull
+		return errFull
 	}
 	return nil
 }

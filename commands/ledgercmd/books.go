@@ -27,8 +27,8 @@ type Reads interface {
 	// EarliestRow returns the date of the account's oldest row, or nil. The result includes all rows that were in the log before the call.
 	EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error)
 
-	OrderReads
-	DraftReads
+	orderReads
+	draftReads
 }
 
 // Books handles the commands of the ledgers.
@@ -37,7 +37,7 @@ type Books struct {
 	Reads    Reads
 	Today    func() unit.Date // in the workshop's time zone
 	Log      *slog.Logger
-	Reader   OrderReader // nil: orders are read by rules
+	Reader   orderReader // nil: orders are read by rules
 }
 
 // standingOf loads the data that the rules for an account's rows require.

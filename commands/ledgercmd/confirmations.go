@@ -27,8 +27,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// PartyReads are the queries of confirmations.
-type PartyReads interface {
+// partyReads are the queries of confirmations.
+type partyReads interface {
 	// Candidates returns accounts with their balances as of a day, and the position of the log at which they were read.
 	// The result includes all events that were in the log before the call.
 	Candidates(ctx context.Context, workspace uuid.UUID, kind string, accounts []int64, day unit.Date) ([]confirmation.Candidate,
@@ -41,7 +41,7 @@ type PartyReads interface {
 type Confirmations struct {
 	*Books
 
-	Parties   PartyReads
+	Parties   partyReads
 	PublicURL string
 }
 
@@ -232,7 +232,7 @@ func (c *Confirmations) token(ctx context.Context, number, account int64) (strin
 
 // Errors of links.
 var (
-	ErrNoStatement = fault.New(fault.NotFound, "Statement not found")
+	errNoStatement = fault.New(fault.NotFound, "Statement not found")
 	ErrLinkEnded   = fault.New(fault.NotFound, "The link has expired: it is valid for 90 days")
 )
 
@@ -248,7 +248,7 @@ type Shared struct {
 func (c *Confirmations) Statement(ctx context.Context, token string) (s Shared, err error) {
 	parts := strings.Split(token, "-")
 	if len(parts) != 3 { //nolint:mnd // the parts of a token
-		return s, ErrNoStatement
+		return s, errNoStatement
 	}
 	number, account := numbered(parts[0]), numbered(parts[1])
 	want, err := c.token(ctx, number, account)
@@ -256,7 +256,7 @@ func (c *Confirmations) Statement(ctx context.Context, token string) (s Shared, 
 		return s, err
 	}
 	if subtle.ConstantTimeCompare([]byte(want), []byte(token)) == 0 {
-		return s, ErrNoStatement
+		return s, errNoStatement
 	}
 	l, err := commands.Load(ctx, c.Commands.Cached(), confirmation.Kind, id(number))
 	if err != nil {
@@ -265,7 +265,7 @@ func (c *Confirmations) Statement(ctx context.Context, token string) (s Shared, 
 	p, is := l.State.Parties[account]
 	switch {
 	case !is:
-		return s, ErrNoStatement
+		return s, errNoStatement
 	case c.Commands.Now().After(l.CreatedAt.Add(confirmation.LinkLifetime)):
 		return s, ErrLinkEnded
 	}

@@ -21,20 +21,20 @@ import (
 	"bahi/providers/ocr"
 )
 
-// VisionReader reads the picture of a page by a model. After an error, the page is read without the model.
-type VisionReader interface {
+// visionReader reads the picture of a page by a model. After an error, the page is read without the model.
+type visionReader interface {
 	See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 }
 
-// KhataFiles stores the files of uploads and their results. Get returns nil for an unknown name.
-type KhataFiles interface {
+// khataFiles stores the files of uploads and their results. Get returns nil for an unknown name.
+type khataFiles interface {
 	Put(ctx context.Context, name string, content []byte) error
 	Get(ctx context.Context, name string) ([]byte, error)
 	Delete(ctx context.Context, name string) error
 }
 
-// KhataReads are the queries of khatas.
-type KhataReads interface {
+// khataReads are the queries of khatas.
+type khataReads interface {
 	// AccountNames returns the open accounts of a workspace.
 	AccountNames(ctx context.Context, workspace uuid.UUID) ([]khatapage.Account, error)
 }
@@ -42,10 +42,10 @@ type KhataReads interface {
 // Khatas reads and submits khatas.
 type Khatas struct {
 	Books   *Books
-	Reads   KhataReads
+	Reads   khataReads
 	Scanner *ocr.Reader
-	Sight   VisionReader // nil: no model
-	Files   KhataFiles
+	Sight   visionReader // nil: no model
+	Files   khataFiles
 	OutLeft bool // unmarked pages have the OUT side at the left
 }
 

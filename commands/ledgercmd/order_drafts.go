@@ -13,8 +13,8 @@ import (
 	"bahi/domain/number"
 )
 
-// DraftReads are the queries of commands on order drafts.
-type DraftReads interface {
+// draftReads are the queries of commands on order drafts.
+type draftReads interface {
 	// Clients returns the clients of the workspace. The result may be stale.
 	Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.Client, error)
 	// HighestSlip returns the greatest numeric slip number of all orders and of all drafts except one, 0 if there is

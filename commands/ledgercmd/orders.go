@@ -15,8 +15,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// OrderReads are the queries of commands on orders.
-type OrderReads interface {
+// orderReads are the queries of commands on orders.
+type orderReads interface {
 	// OrderWithSlip returns the order of another client with this normalised slip number and the nearest date. It searches the given number
 	// of days before and after the date, and returns 0 if there is none. The result may be stale.
 	OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, client int64, date unit.Date, days int) (int64, error)

@@ -19,8 +19,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// PeriodReads are the queries for closing a period. A result includes all events that were in the log before the call.
-type PeriodReads interface {
+// periodReads are the queries for closing a period. A result includes all events that were in the log before the call.
+type periodReads interface {
 	// Closing returns the closing balances of all accounts, and the position at which they were read.
 	Closing(ctx context.Context, workspace uuid.UUID, day unit.Date) ([]closing.Balance, event.Position, error)
 	// WaitingDrafts returns at most limit drafts dated on or before a day. It includes drafts without a date that were
@@ -33,7 +33,7 @@ type PeriodReads interface {
 type Periods struct {
 	Books  *Books
 	Khatas *Khatas
-	Reads  PeriodReads
+	Reads  periodReads
 	Zone   *time.Location // time zone of the workshop
 
 	// Parked returns the names of the parked projections.

@@ -81,8 +81,8 @@ func PhoneOf(ctx context.Context, b *Books, user string) (string, error) {
 	return commands.RevealOf(ctx, b.Commands, orderdraft.SenderKind, id, func(s orderdraft.Sender) event.Personal { return s.Phone })
 }
 
-// OrderReader is a model that reads orders.
-type OrderReader interface {
+// orderReader is a model that reads orders.
+type orderReader interface {
 	// ReadOrder reads the text of a message and the picture to which it refers. The order MUST be within the limits of ordertext, whatever
 	// the text and the picture contain.
 	ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error)

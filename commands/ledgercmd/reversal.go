@@ -66,7 +66,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 		}
 		now := evolved(added)
 		for _, p := range pairs {
-			both := make([]PairedRow, len(p))
+			both := make([]pairedRow, len(p))
 			var sum book.Effect
 			for side, i := range p {
 				both[side].LedgerRow = book.LedgerRow{Ledger: rows[i].Ledger, ID: first + int64(i), Row: now[i]}

@@ -28,13 +28,13 @@ type Transfer struct {
 
 // Paired has the rows of a pair after a command.
 type Paired struct {
-	Rows     []PairedRow
+	Rows     []pairedRow
 	Position event.Position
 	Replayed bool
 }
 
-// PairedRow is a row of a pair. ID is 0 and Revision -1 in a dry run of a transfer.
-type PairedRow struct {
+// pairedRow is a row of a pair. ID is 0 and Revision -1 in a dry run of a transfer.
+type pairedRow struct {
 	book.LedgerRow
 
 	Revision int64
@@ -42,10 +42,10 @@ type PairedRow struct {
 }
 
 // decideRow decides a command on a row.
-func decideRow(ctx context.Context, tx *commands.Tx, r book.LedgerRow, c event.Command[book.Row]) (PairedRow, error) {
+func decideRow(ctx context.Context, tx *commands.Tx, r book.LedgerRow, c event.Command[book.Row]) (pairedRow, error) {
 	l, err := commands.Decide(ctx, tx, r.Ledger.Rows, id(r.ID), c)
 	r.Row = l.State
-	return PairedRow{LedgerRow: r, Revision: l.Revision}, err
+	return pairedRow{LedgerRow: r, Revision: l.Revision}, err
 }
 
 // Transfer posts the two rows of a transfer and pairs them.
@@ -68,7 +68,7 @@ func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) 
 	if len(wrong) > 0 {
 		return Paired{}, b.AndLocked(ctx, req.Workspace, fault.Fields(append(wrong, b.checkTransfer(t, ledgers)...)...), &t.Date)
 	}
-	return b.pairing(ctx, req, ledgers[0], func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
+	return b.pairing(ctx, req, ledgers[0], func(ctx context.Context, tx *commands.Tx) ([]pairedRow, error) {
 		added, err := b.transferRows(ctx, tx, t, req.Workspace, ledgers)
 		if err != nil {
 			return nil, err
@@ -77,9 +77,9 @@ func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) 
 		if err != nil {
 			return nil, err
 		}
-		rows := make([]PairedRow, len(added))
+		rows := make([]pairedRow, len(added))
 		for i, row := range added {
-			rows[i] = PairedRow{LedgerRow: book.LedgerRow{Ledger: row.Ledger, Row: row.Evolve(book.Row{})}, Revision: -1}
+			rows[i] = pairedRow{LedgerRow: book.LedgerRow{Ledger: row.Ledger, Row: row.Evolve(book.Row{})}, Revision: -1}
 			if first != 0 {
 				rows[i].ID = first + int64(i)
 			}
@@ -163,7 +163,7 @@ func (b *Books) ledgerOfRow(ctx context.Context, row int64) (*book.Ledger, error
 
 // pairing handles a decision on the rows of a pair. The first row belongs to ledger l. A retry finds the rows again.
 func (b *Books) pairing(ctx context.Context, req commands.Request, l *book.Ledger,
-	decide func(context.Context, *commands.Tx) ([]PairedRow, error),
+	decide func(context.Context, *commands.Tx) ([]pairedRow, error),
 	again func(commands.Outcome[book.Row]) ([]book.LedgerRow, error)) (p Paired, err error) {
 	out, err := commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) (err error) {
 		p.Rows, err = decide(ctx, tx)
@@ -178,14 +178,14 @@ func (b *Books) pairing(ctx context.Context, req commands.Request, l *book.Ledge
 		if err != nil {
 			return p, err
 		}
-		p.Rows = make([]PairedRow, len(rows))
+		p.Rows = make([]pairedRow, len(rows))
 		for i, r := range rows {
 			row, err := commands.LoadAt(ctx, b.Commands, r.Ledger.Rows, id(r.ID), out.Position)
 			if err != nil {
 				return p, err
 			}
 			r.Row = row.State
-			p.Rows[i] = PairedRow{LedgerRow: r, Revision: row.Revision}
+			p.Rows[i] = pairedRow{LedgerRow: r, Revision: row.Revision}
 		}
 	}
 	for i, row := range p.Rows {
@@ -199,8 +199,8 @@ func (b *Books) pairing(ctx context.Context, req commands.Request, l *book.Ledge
 }
 
 // pair records in each of two rows that it is paired with the other.
-func pair(ctx context.Context, tx *commands.Tx, rows []PairedRow) error {
-	for i, other := range []PairedRow{rows[1], rows[0]} {
+func pair(ctx context.Context, tx *commands.Tx, rows []pairedRow) error {
+	for i, other := range []pairedRow{rows[1], rows[0]} {
 		c := book.PairRow{RowPaired: book.RowPaired{With: other.ID, Account: other.Account}}
 		row, err := decideRow(ctx, tx, rows[i].LedgerRow, c)
 		if err != nil {
@@ -231,8 +231,8 @@ func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64)
 	if err := fault.Join(unknown...); err != nil {
 		return Paired{}, err
 	}
-	return b.pairing(ctx, req, found[0].Ledger, func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
-		rows := make([]PairedRow, len(found))
+	return b.pairing(ctx, req, found[0].Ledger, func(ctx context.Context, tx *commands.Tx) ([]pairedRow, error) {
+		rows := make([]pairedRow, len(found))
 		var metals [2]string
 		for i, r := range found {
 			row, account, err := loadRow(ctx, tx, r, req.Workspace)
@@ -247,7 +247,7 @@ func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64)
 				return nil, err
 			}
 			r.Row = row.State
-			rows[i] = PairedRow{LedgerRow: r, Revision: row.Revision}
+			rows[i] = pairedRow{LedgerRow: r, Revision: row.Revision}
 			metals[i] = cmp.Or(r.Metal(), account.Metal, of.State.Of())
 		}
 		if rows[0].PairedWith == rows[1].ID {
@@ -285,7 +285,7 @@ func (b *Books) UnpairRow(ctx context.Context, req commands.Request, row int64) 
 		return Paired{}, err
 	}
 	first := book.LedgerRow{Ledger: l, ID: row}
-	return b.pairing(ctx, req, l, func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
+	return b.pairing(ctx, req, l, func(ctx context.Context, tx *commands.Tx) ([]pairedRow, error) {
 		loaded, account, err := loadRow(ctx, tx, first, req.Workspace)
 		if err == nil && !account.Open() {
 			err = book.ErrNoRow
@@ -299,7 +299,7 @@ func (b *Books) UnpairRow(ctx context.Context, req commands.Request, row int64) 
 		} else if other.ID != 0 {
 			both = append(both, other)
 		}
-		rows := make([]PairedRow, len(both))
+		rows := make([]pairedRow, len(both))
 		for i, r := range both {
 			if rows[i], err = decideRow(ctx, tx, r, book.UnpairRow{}); err != nil {
 				return nil, err

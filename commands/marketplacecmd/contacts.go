@@ -19,8 +19,8 @@ import (
 // Refusals concerning a contact's company.
 var (
 	errNoSuchCompany = unknownID("company_id", "Company not found")
-	// ErrCompanyGone reports a change of a deleted company's record.
-	ErrCompanyGone = fault.New(fault.Conflict, "The company was deleted")
+	// errCompanyGone reports a change of a deleted company's record.
+	errCompanyGone = fault.New(fault.Conflict, "The company was deleted")
 )
 
 // belongs reports whether the caller may change a workspace's records.
@@ -196,7 +196,7 @@ func checkCompany(ctx context.Context, tx *commands.Tx, of uuid.UUID, member boo
 	case of == uuid.Nil:
 		return nil
 	case member:
-		return existing(ctx, tx, of, ErrCompanyGone)
+		return existing(ctx, tx, of, errCompanyGone)
 	}
 	return existing(ctx, tx, of, companycontact.ErrNotFound)
 }

@@ -107,7 +107,7 @@ func EditEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 	edit := func(ctx context.Context, tx *commands.Tx) error {
 		l, err := commands.Load(ctx, tx, enquiry.Kind, id.String())
 		if err == nil && l.Workspace == req.Workspace && l.State.Status != "" {
-			err = existing(ctx, tx, l.State.Company, ErrCompanyGone)
+			err = existing(ctx, tx, l.State.Company, errCompanyGone)
 		}
 		if err == nil {
 			_, err = commands.Decide(ctx, tx, enquiry.Kind, id.String(), c)

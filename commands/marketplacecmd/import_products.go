@@ -21,8 +21,8 @@ var skus = unique.Field[product.State]{
 	Records: product.Kind, Claims: product.SKUs, Key: product.State.SKUClaim, Name: "sku", Taken: product.SKUTaken, Load: productOf,
 }
 
-// ProductQueries has the queries of the read side for imports.
-type ProductQueries interface {
+// productQueries has the queries of the read side for imports.
+type productQueries interface {
 	// ProductsBySKU returns all of the company's products with these SKUs, by SKU in the form of [product.SKUKey].
 	ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) (map[string]product.Listed, error)
 }
@@ -56,7 +56,7 @@ type Import struct {
 
 // ImportProducts creates products of a company, and changes the products with the SKU of a row. Each batch of rows is one transaction. A
 // retry with the same key continues where the earlier request stopped.
-func ImportProducts(ctx context.Context, h *commands.Handler, req commands.Request, products ProductQueries, from Import,
+func ImportProducts(ctx context.Context, h *commands.Handler, req commands.Request, products productQueries, from Import,
 ) (all Imported, err error) {
 	of, lines := from.Company, from.Lines
 	if req, err = Seller(ctx, h, req, of); err != nil {

@@ -65,7 +65,7 @@ func asked(key string) commands.Request {
 	return commands.Request{Actor: actor.Actor{Type: "apikey", ID: "7"}, Workspace: at, Operation: "op", Key: key, Fingerprint: []byte(key)}
 }
 
-// ProductsBySKU implements [marketplacecmd.ProductQueries].
+// ProductsBySKU implements the queries of products.
 func (m *companyFixture) ProductsBySKU(_ context.Context, _ uuid.UUID, keys []string) (map[string]product.Listed, error) {
 	found := map[string]product.Listed{}
 	for _, key := range keys {

@@ -19,15 +19,15 @@ import (
 	"bahi/domain/messaging/channel"
 )
 
-// Blobs store the bytes of files and pages.
-type Blobs interface {
+// blobs store the bytes of files and pages.
+type blobs interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
 }
 
 // Bots handles those commands of bots that require more than load, decide, append.
 type Bots struct {
 	Commands *commands.Handler
-	Blobs    Blobs
+	Blobs    blobs
 }
 
 // pages claims each web address for one source of a bot.

@@ -37,15 +37,15 @@ type Networks interface {
 	File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error)
 }
 
-// Secrets decrypts sealed values.
-type Secrets interface {
+// secrets decrypts sealed values.
+type secrets interface {
 	OpenValue(ctx context.Context, s event.Sealed) (string, error)
 }
 
 // Channels handles those commands of channels that require more than load, decide, append.
 type Channels struct {
 	Commands *commands.Handler
-	Secrets  Secrets
+	Secrets  secrets
 	Networks Networks
 	Hooks    string        // public https URL for networks, with the path of hooks; empty: none
 	Within   time.Duration // timeout of a network's report; 0: 5 seconds

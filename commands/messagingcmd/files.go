@@ -15,9 +15,9 @@ import (
 	"bahi/domain/messaging/message"
 )
 
-// Files stores the files of conversations. A contact's files are in the folder files/<subject>, which is deleted with
+// files stores the files of conversations. A contact's files are in the folder files/<subject>, which is deleted with
 // the contact.
-type Files interface {
+type files interface {
 	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
 	Put(ctx context.Context, key, contentType string, data []byte) error
 	Delete(ctx context.Context, key string) error

@@ -18,8 +18,8 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// MessageIndex finds existing messages.
-type MessageIndex interface {
+// messageIndex finds existing messages.
+type messageIndex interface {
 	// Heard returns when a contact last wrote to a channel, the zero time for never.
 	Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error)
 	// MessagesNamed returns the messages of a channel by the network's ids.
@@ -47,9 +47,9 @@ type Messages struct {
 	*Channels
 
 	Templates *Templates
-	Known     MessageIndex
+	Known     messageIndex
 	Windows   *ReplyWindows // nil: not cached
-	Files     Files
+	Files     files
 	Sandboxed func(network.Account) bool
 }
 

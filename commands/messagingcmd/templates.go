@@ -18,8 +18,8 @@ import (
 	"bahi/domain/messaging/template"
 )
 
-// Listed returns the ids of a channel's known templates by the network's ids.
-type Listed interface {
+// listed returns the ids of a channel's known templates by the network's ids.
+type listed interface {
 	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
 }
 
@@ -27,7 +27,7 @@ type Listed interface {
 type Templates struct {
 	*Channels
 
-	Listed Listed
+	Listed listed
 
 	asking singleflight.Group
 	mu     sync.Mutex

@@ -26,7 +26,7 @@ import (
 type Visitors struct {
 	*Messages
 
-	Widgets Widgets
+	Widgets widgets
 	Key     []byte                            // signs tokens; the same on all nodes
 	Origin  func(text string) (string, error) // returns an origin in the form of browsers
 	Own     string                            // address of this server
@@ -46,8 +46,8 @@ type widget struct {
 // widgetFresh is the time for which a removed origin may still get responses. A new origin gets responses immediately.
 const widgetFresh = 2 * time.Second
 
-// Widgets finds the channel of a page.
-type Widgets interface {
+// widgets finds the channel of a page.
+type widgets interface {
 	// ChannelKeyed returns the channel with a key and its workspace, or [channel.ErrNotFound].
 	ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error)
 }
@@ -61,15 +61,15 @@ type Visitor struct {
 
 // Errors that commands return.
 var (
-	ErrOriginNotAllowed = fault.New(fault.Forbidden, "The page may not show this chat")
-	ErrNoSession        = fault.New(fault.Unauthorized, "The session is unknown or has expired")
+	errOriginNotAllowed = fault.New(fault.Forbidden, "The page may not show this chat")
+	errNoSession        = fault.New(fault.Unauthorized, "The session is unknown or has expired")
 )
 
 // sessionLifetime is the time for which a visitor's conversation can be resumed.
 const sessionLifetime = 90 * 24 * time.Hour
 
 // Page returns the channel of a page's widget, as a visitor without an id. It returns [channel.ErrNotFound] for an
-// unknown key, and [ErrOriginNotAllowed] if the channel does not allow the page's origin. Browsers send no origin when a page of this
+// unknown key, and [errOriginNotAllowed] if the channel does not allow the page's origin. Browsers send no origin when a page of this
 // server reads.
 func (f *Visitors) Page(ctx context.Context, key, origin string) (Visitor, error) {
 	if origin == "" {
@@ -86,7 +86,7 @@ func (f *Visitors) Page(ctx context.Context, key, origin string) (Visitor, error
 	case err != nil:
 		return Visitor{}, err
 	case !slices.Contains(w.origins, origin):
-		return Visitor{}, ErrOriginNotAllowed
+		return Visitor{}, errOriginNotAllowed
 	}
 	return w.Visitor, nil
 }
@@ -133,7 +133,7 @@ func (f *Visitors) sign(key string, body []byte) []byte {
 	return m.Sum(nil)
 }
 
-// Enter returns the visitor of a token on a page, or [ErrNoSession].
+// Enter returns the visitor of a token on a page, or [errNoSession].
 func (f *Visitors) Enter(ctx context.Context, key, origin, token string) (Visitor, error) {
 	v, err := f.Page(ctx, key, origin)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *Visitors) Enter(ctx context.Context, key, origin, token string) (Visito
 	const signed = 16 + 8
 	if err != nil || len(text) != signed+sha256.Size || !hmac.Equal(f.sign(key, text[:signed]), text[signed:]) ||
 		f.Commands.Now().Unix() >= int64(binary.BigEndian.Uint64(text[16:signed])) { // Bahi signed it
-		return v, ErrNoSession
+		return v, errNoSession
 	}
 	v.ID = uuid.UUID(text[:16])
 	return v, nil

@@ -15,7 +15,7 @@ import (
 
 // talkTable has the times of contacts' last messages, and counts its readers.
 type talkTable struct {
-	MessageIndex
+	messageIndex
 
 	last  time.Time
 	err   error

@@ -78,7 +78,7 @@ func mergedCells(ranges []string) (all []merged) {
 // merge copies the values of merged cells that begin above the row into the row. It leaves a blank row blank.
 func (r *cellReader) merge(row *Row) {
 	r.open = slices.DeleteFunc(r.open, func(m merged) bool { return m.bottom < row.Number })
-	if row.Filled() > 0 {
+	if row.filled() > 0 {
 		for _, m := range r.open {
 			row.set(m.cell)
 		}

@@ -103,13 +103,13 @@ func Header(r Row, named map[string]string) (columns []string, seen map[string]b
 	if r.Wrong != "" {
 		return nil, nil, fault.New(fault.Malformed, "The row of names cannot be read")
 	}
-	if r.Filled() > maxColumns {
+	if r.filled() > maxColumns {
 		return nil, nil, fault.Newf(fault.Malformed, "The row of names has more than %d cells", maxColumns)
 	}
 	if len(r.wrong) > 0 {
 		return nil, nil, because(r.wrong[0].in(r.Number))
 	}
-	columns, seen = make([]string, r.Filled()), map[string]bool{}
+	columns, seen = make([]string, r.filled()), map[string]bool{}
 	for i := range columns {
 		column := named[plain(r.Cells[i])]
 		if column != "" && seen[column] {
@@ -308,7 +308,7 @@ func (r Row) by(columns []string) (map[string]string, error) {
 	switch {
 	case r.Wrong != "":
 		return nil, fault.New(fault.Invalid, r.Wrong)
-	case r.Filled() > len(columns):
+	case r.filled() > len(columns):
 		return nil, fault.New(fault.Invalid, "it has more cells than the row of names")
 	}
 	if err := r.whole(columns); err != nil {

@@ -54,8 +54,8 @@ func filled(cells []string) int {
 	return 0
 }
 
-// Filled returns the number of cells up to the last one that is not blank.
-func (r Row) Filled() int {
+// filled returns the number of cells up to the last one that is not blank.
+func (r Row) filled() int {
 	n := filled(r.Cells)
 	for _, c := range r.wrong {
 		n = max(n, c.column+1)
@@ -71,7 +71,7 @@ func Read(ctx context.Context, file *io.SectionReader, thousands int, take func(
 	count, most, shown := 0, 1000*thousands, false
 	errRows := fault.Newf(fault.TooLarge, "The file has too many rows: at most %d,000", thousands)
 	each := func(r Row) error {
-		if r.Wrong == "" && r.Filled() == 0 {
+		if r.Wrong == "" && r.filled() == 0 {
 			if r.Number > maxBlank*most {
 				return errRows
 			}

@@ -18,15 +18,15 @@ type Event[S any] interface {
 	Evolve(s S) S
 }
 
-// Positioned is an Event with an effect that depends on its position in the log, because a rule between streams compares positions.
-type Positioned[S any] interface {
+// positioned is an Event with an effect that depends on its position in the log, because a rule between streams compares positions.
+type positioned[S any] interface {
 	Event[S]
 	EvolveAt(s S, at Position) S
 }
 
 // Evolve returns the state after an event at a position of the log.
 func Evolve[S any](s S, e Event[S], at Position) S {
-	if placed, ok := e.(Positioned[S]); ok {
+	if placed, ok := e.(positioned[S]); ok {
 		return placed.EvolveAt(s, at)
 	}
 	return e.Evolve(s)

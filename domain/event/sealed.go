@@ -31,7 +31,7 @@ type Class string
 // The classes. Values of both are lost with the key of their subject.
 const (
 	ClassPersonal Class = "personal" // opened for readers of the record
-	ClassSecret   Class = "secret"   // opened only for use
+	classSecret   Class = "secret"   // opened only for use
 )
 
 type sealState uint8
@@ -69,7 +69,7 @@ func NewPersonal(subject, text string) Personal {
 
 // NewSecret returns a secret of the subject, such as channel-<uuid>. It panics without one.
 func NewSecret(subject, text string) Secret {
-	return Secret{newSealed(ClassSecret, subject, text)}
+	return Secret{newSealed(classSecret, subject, text)}
 }
 
 func newSealed(class Class, subject, text string) Sealed {
@@ -181,7 +181,7 @@ func (s Sealed) MarshalJSON() ([]byte, error) {
 func (p *Personal) UnmarshalJSON(data []byte) error { return p.unmarshal(ClassPersonal, data) }
 
 // UnmarshalJSON decodes the sealed form of a secret.
-func (s *Secret) UnmarshalJSON(data []byte) error { return s.unmarshal(ClassSecret, data) }
+func (s *Secret) UnmarshalJSON(data []byte) error { return s.unmarshal(classSecret, data) }
 
 func (s *Sealed) unmarshal(class Class, data []byte) error {
 	if string(data) == "null" {

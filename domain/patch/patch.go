@@ -15,7 +15,7 @@ type State uint8
 
 // The states.
 const (
-	Absent State = iota // the field is unchanged
+	absent State = iota // the field is unchanged
 	Null                // the field is emptied
 	Given               // a value
 )
@@ -27,7 +27,7 @@ func Set[T any](value T) Field[T] { return Field[T]{Value: value, State: Given} 
 func Clear[T any]() Field[T] { return Field[T]{State: Null} }
 
 // Present reports whether the change has the field, with a value or null.
-func (f Field[T]) Present() bool { return f.State != Absent }
+func (f Field[T]) Present() bool { return f.State != absent }
 
 // Of returns an optional value after the change: the old value if the field is absent, nil if it is null.
 func (f Field[T]) Of(old *T) *T {
@@ -43,7 +43,7 @@ func (f Field[T]) Of(old *T) *T {
 
 // Or returns a required value after the change: the old value if the field is absent, the zero value if it is null.
 func (f Field[T]) Or(old T) T {
-	if f.State == Absent {
+	if f.State == absent {
 		return old
 	}
 	return f.Value

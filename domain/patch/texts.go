@@ -43,7 +43,7 @@ func Apply(before, change any) {
 			*texts[i].Field = *f.Field
 		case Null:
 			*texts[i].Field = Field[string]{}
-		case Absent:
+		case absent:
 		}
 	}
 }

@@ -14,10 +14,9 @@ import (
 
 // The categories of streams whose events are in the map. These names are permanent, as the log has them; docs/audit-format.md lists them.
 var (
-	ofAccounts = map[string]bool{"bank": true, "bullion": true, "client": true, "karigar": true, "polisher": true}
-	ofRows     = map[string]string{ // with the type of the event that begins a row
-		"bankrow": "BankRowAdded", "bullionrow": "BullionRowAdded", "clientrow": "ClientRowAdded", "karigarrow": "KarigarRowAdded",
-		"polisherrow": "PolisherRowAdded",
+	ledgers = map[string]string{ // by the category of accounts: the type of the event that begins a row
+		"bank": "BankRowAdded", "bullion": "BullionRowAdded", "client": "ClientRowAdded", "karigar": "KarigarRowAdded",
+		"polisher": "PolisherRowAdded",
 	}
 	ofWorkspaces = map[string]bool{"bookslock": true, "period": true}
 )
@@ -37,12 +36,13 @@ type Concern struct {
 // ConcernOf returns the entry of an event; the zero Concern for most events.
 func ConcernOf(e *event.Stored) (c Concern) {
 	category, id := event.SplitStream(e.Stream)
-	switch begins := ofRows[category]; {
-	case ofAccounts[category] && isNumber(id):
+	ofRow, isRow := strings.CutSuffix(category, "row")
+	switch begins := ledgers[ofRow]; {
+	case !isRow && begins != "" && isNumber(id):
 		c.Entry = "account " + id
 	case ofWorkspaces[category]:
 		c.Entry = CommonEntry(id)
-	case begins != "":
+	case isRow && begins != "":
 		c.Row = e.Stream
 		if e.Type != begins {
 			break
@@ -67,7 +67,7 @@ func accountOf(object []byte) string {
 }
 
 // RowBegins returns the types of the events that begin rows.
-func RowBegins() []string { return slices.Collect(maps.Values(ofRows)) }
+func RowBegins() []string { return slices.Collect(maps.Values(ledgers)) }
 
 // isNumber reports whether a text is a number from 1 as ids are written.
 func isNumber(text string) bool {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/domain/event"
+	"bahi/domain/ledger"
 	"bahi/eventstore/tlog"
 )
 
@@ -135,6 +136,10 @@ func TestConcernOfEvents(t *testing.T) {
 		{"user-1", "UserRegistered", `{"account":9}`, tlog.Concern{}},
 	} {
 		require.Equal(t, one.want, tlog.ConcernOf(&event.Stored{Stream: one.stream, Type: one.kind, Data: []byte(one.data)}), one.stream)
+	}
+	for _, l := range ledger.All {
+		row := &event.Stored{Stream: l.Rows.Category() + "-7", Type: l.Rows.Names()[0], Data: []byte(`{"account":9}`)}
+		require.Equal(t, "account 9", tlog.ConcernOf(row).Entry, "add %s to ledgers in concern.go and to docs/audit-format.md", l.Name)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"bahi/readmodels/accessview"
 )
 
-// CreateAPIKey is the body of a request for a new key.
-type CreateAPIKey struct {
+// createAPIKey is the body of a request for a new key.
+type createAPIKey struct {
 	WorkspaceID *uuid.UUID `json:"workspace_id,omitempty" doc:"Workspace of the key, if not the caller's; for operators only"`
 	apikey.Create
 }
@@ -33,7 +33,7 @@ func (r *Routes) apiKeys() {
 	api.Handle(r.API, api.Op{
 		ID: "create-api-key", Method: "POST", Path: "/api/v1/api-keys", Summary: "Create an API key. Only this response has the key.",
 		Tags: tags, Area: actor.Marketplace, Limit: "marketplace_general",
-	}, func(ctx context.Context, in *struct{ Body CreateAPIKey }) (*api.Body[createdAPIKey], error) {
+	}, func(ctx context.Context, in *struct{ Body createAPIKey }) (*api.Body[createdAPIKey], error) {
 		c := in.Body.Create
 		c.Now, c.Workspace = r.Now(), api.Caller(ctx).Workspace
 		if other := in.Body.WorkspaceID; other != nil && *other != c.Workspace {

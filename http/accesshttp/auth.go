@@ -32,14 +32,14 @@ const (
 
 var errNoProvider = fault.New(fault.Unavailable, "No identity provider is configured")
 
-// Message is a response with a text for people.
-type Message struct {
+// message is a response with a text for people.
+type message struct {
 	Message string `json:"message" doc:"Result of the request"`
 }
 
 // say returns the same message for every outcome.
-func say[S any](words string) func(commands.Outcome[S]) Message {
-	return func(commands.Outcome[S]) Message { return Message{words} }
+func say[S any](words string) func(commands.Outcome[S]) message {
+	return func(commands.Outcome[S]) message { return message{words} }
 }
 
 // registeredUser is the response to a registration.
@@ -62,11 +62,11 @@ type Tokens struct {
 // signedIn is the response to a sign-in.
 type signedIn struct {
 	Tokens
-	User SignedInUser `json:"user" doc:"The user"`
+	User signedInUser `json:"user" doc:"The user"`
 }
 
-// SignedInUser is the user who signed in.
-type SignedInUser struct {
+// signedInUser is the user who signed in.
+type signedInUser struct {
 	ID        uuid.UUID `json:"id" doc:"ID of the user"`
 	Email     string    `json:"email" doc:"Email address"`
 	FirstName string    `json:"first_name" doc:"First name"`
@@ -94,8 +94,8 @@ func (in *Refresh) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// Redirect sends a browser to another address, without a referrer, because the address may have a token.
-type Redirect struct {
+// redirect sends a browser to another address, without a referrer, because the address may have a token.
+type redirect struct {
 	Status   int
 	Location string        `header:"Location"`
 	Cookie   []http.Cookie `header:"Set-Cookie"`
@@ -143,7 +143,7 @@ func (r *Routes) registration() {
 			Body struct {
 				Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 			}
-		}) (*api.Body[Message], error) {
+		}) (*api.Body[message], error) {
 			out, err := r.Accounts.VerifyEmail(ctx, api.Request(ctx), in.Body.Token)
 			return api.Reply(ctx, out, err, say[user.State]("Email verified"))
 		})
@@ -157,7 +157,7 @@ func (r *Routes) undo() {
 		Body struct {
 			Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 		}
-	}) (*api.Body[Message], error) {
+	}) (*api.Body[message], error) {
 		out, err := r.Accounts.UndoEmail(ctx, api.Request(ctx), in.Body.Token)
 		return api.Reply(ctx, out, err, say[user.State]("The account has this address again, and all its sessions have ended"))
 	})
@@ -177,13 +177,13 @@ func (r *Routes) sessions() {
 			return nil, err
 		}
 		api.SetWriteHeaders(ctx, s.Position, false)
-		return api.Answer(signedIn{Tokens: tokens(s.Tokens), User: SignedInUser{ID: s.Tokens.User, Email: s.Email, FirstName: s.FirstName}}, nil)
+		return api.Answer(signedIn{Tokens: tokens(s.Tokens), User: signedInUser{ID: s.Tokens.User, Email: s.Email, FirstName: s.FirstName}}, nil)
 	})
 	logout := authOp("logout", "POST", "/logout", "End the session of the access token")
 	logout.Public = false
 	api.Handle(r.API, logout, func(ctx context.Context, _ *struct{}) (*struct {
 		Cookie []http.Cookie `header:"Set-Cookie"`
-		Body   Message
+		Body   message
 	}, error,
 	) {
 		who := api.Caller(ctx)
@@ -197,8 +197,8 @@ func (r *Routes) sessions() {
 		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 		return &struct {
 			Cookie []http.Cookie `header:"Set-Cookie"`
-			Body   Message
-		}{r.forget(refreshCookie), Message{"Signed out"}}, nil
+			Body   message
+		}{r.forget(refreshCookie), message{"Signed out"}}, nil
 	})
 	refresh := authOp("refresh", "POST", "/refresh", "Exchange a refresh token for new tokens")
 	refresh.Errors = []int{http.StatusUnauthorized}
@@ -235,11 +235,11 @@ func (r *Routes) passwords() {
 			Body struct {
 				Email string `json:"email" maxLength:"1000" doc:"Email address"`
 			}
-		}) (*api.Body[Message], error) {
+		}) (*api.Body[message], error) {
 			if err := r.Accounts.ForgotPassword(ctx, in.Body.Email); err != nil {
 				return nil, err
 			}
-			return api.Answer(Message{"If the address has an account, a mail is on its way"}, nil)
+			return api.Answer(message{"If the address has an account, a mail is on its way"}, nil)
 		})
 	confirm := proved(authOp("confirm-password-reset", "POST", "/password-reset/confirm", "Set a password with the mailed token"))
 	confirm.Untried = false
@@ -249,7 +249,7 @@ func (r *Routes) passwords() {
 				Token       string `json:"token"        maxLength:"500" doc:"Mailed token"`
 				NewPassword string `json:"new_password" maxLength:"1000" doc:"New password"`
 			}
-		}) (*api.Body[Message], error) {
+		}) (*api.Body[message], error) {
 			out, err := r.Accounts.ResetPassword(ctx, api.Request(ctx), in.Body.Token, in.Body.NewPassword)
 			return api.Reply(ctx, out, err, say[user.State]("Password changed; sign in with the new one"))
 		})
@@ -258,7 +258,7 @@ func (r *Routes) passwords() {
 func (r *Routes) provider() {
 	begin := authOp("sign-in-by-provider", "GET", "/idp", "Redirect to the identity provider's consent page")
 	begin.Status = http.StatusFound
-	api.Handle(r.API, begin, func(ctx context.Context, _ *struct{}) (*Redirect, error) {
+	api.Handle(r.API, begin, func(ctx context.Context, _ *struct{}) (*redirect, error) {
 		if r.Provider == nil {
 			return nil, errNoProvider
 		}
@@ -279,7 +279,7 @@ func (r *Routes) provider() {
 		Code  string `query:"code" doc:"Code of the provider"`
 		State string `query:"state" doc:"State of the sign-in"`
 		Flow  string `cookie:"bahi_sign_in" doc:"Cookie of the sign-in's start"`
-	}) (*Redirect, error) {
+	}) (*redirect, error) {
 		if r.Provider == nil {
 			return nil, errNoProvider
 		}
@@ -310,7 +310,7 @@ func (r *Routes) provider() {
 }
 
 // failed redirects the browser with a code (G8 of the contract). The log has the error.
-func (r *Routes) failed(ctx context.Context, err error, cookies []http.Cookie) *Redirect {
+func (r *Routes) failed(ctx context.Context, err error, cookies []http.Cookie) *redirect {
 	code, level := "server_error", slog.LevelError
 	if refused, ok := errors.AsType[*fault.Error](err); ok {
 		code, level = codeOf(refused), slog.LevelInfo
@@ -337,8 +337,8 @@ func (r *Routes) frontend(query url.Values) string {
 	return r.Frontend + "/auth/callback?" + query.Encode()
 }
 
-func (r *Routes) redirect(to string, cookies []http.Cookie) *Redirect {
-	return &Redirect{Status: http.StatusFound, Location: to, Cookie: cookies, Referrer: "no-referrer", Cache: "no-store"}
+func (r *Routes) redirect(to string, cookies []http.Cookie) *redirect {
+	return &redirect{Status: http.StatusFound, Location: to, Cookie: cookies, Referrer: "no-referrer", Cache: "no-store"}
 }
 
 // keep returns a cookie that scripts cannot read.

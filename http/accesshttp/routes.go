@@ -22,10 +22,10 @@ type Routes struct {
 	Entrance api.Workspaces
 	Provider *idp.Client // nil: none
 	FlowKey  []byte      // seals the cookie of a sign-in by the provider
-	Pictures Pictures
+	Pictures pictures
 	Studio   *picture.Studio
 
-	Companies Companies
+	Companies companies
 	Frontend  string // address of the pages: https://example.org
 	Fragment  bool   // the pages get the access token after #
 	Now       func() time.Time
@@ -38,7 +38,7 @@ var tags = []string{"Marketplace"}
 func (r *Routes) Register() {
 	r.Auth()
 	r.users()
-	r.Workspaces()
+	r.workspaces()
 	r.apiKeys()
 	r.plans()
 }

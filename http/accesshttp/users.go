@@ -20,16 +20,16 @@ import (
 	"bahi/readmodels/accessview"
 )
 
-// Pictures stores images. It is an edge of the process.
-type Pictures interface {
+// pictures stores images. It is an edge of the process.
+type pictures interface {
 	Put(ctx context.Context, key, contentType string, content []byte) error
 	// URL returns a link to an image that is valid for a while.
 	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
 	Delete(ctx context.Context, key string) error
 }
 
-// Companies has the query for companies of workspaces.
-type Companies interface {
+// companies has the query for companies of workspaces.
+type companies interface {
 	// OldestCompany returns the oldest of the companies of workspaces, nil for none.
 	OldestCompany(ctx context.Context, at *readmodels.At, workspaces []uuid.UUID) (*uuid.UUID, error)
 }
@@ -93,13 +93,13 @@ func (r *Routes) users() {
 				CurrentPassword string `json:"current_password" maxLength:"1000" doc:"Current password"`
 				NewPassword     string `json:"new_password"     maxLength:"1000" doc:"New password"`
 			}
-		}, id uuid.UUID) (*api.Body[Message], error) {
+		}, id uuid.UUID) (*api.Body[message], error) {
 			out, err := r.Accounts.ChangePassword(ctx, api.Request(ctx), id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
 			return api.Reply(ctx, out, err, say[user.State]("Password changed"))
 		}))
 	api.Handle(r.API, userOp("request-deletion", "POST", "/delete-request",
 		"Request the deletion of the caller's account", "users_delete_request"),
-		ofUser(func(ctx context.Context, _ *struct{}, id uuid.UUID) (*api.Body[Message], error) {
+		ofUser(func(ctx context.Context, _ *struct{}, id uuid.UUID) (*api.Body[message], error) {
 			out, err := r.Accounts.RequestDeletion(ctx, api.Request(ctx), id)
 			return api.Reply(ctx, out, err, say[user.State]("The account will be deleted within 30 days"))
 		}))

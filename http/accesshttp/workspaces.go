@@ -88,8 +88,8 @@ type inInvitation struct {
 	Invitation uuid.UUID `path:"invitation_id" doc:"ID of the invitation"`
 }
 
-// Workspaces registers the operations on workspaces and their members.
-func (r *Routes) Workspaces() {
+// workspaces registers the operations on workspaces and their members.
+func (r *Routes) workspaces() {
 	own := workspaceOp("list-workspaces", "GET", "/api/v1/workspaces", "List the caller's workspaces")
 	own.Reads = append(own.Reads, "companies")
 	api.Handle(r.API, own,

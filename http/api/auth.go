@@ -31,7 +31,7 @@ type Credential struct {
 
 // Workspaces authorises actors in workspaces.
 type Workspaces interface {
-	// Enter returns the actor with their permissions in the workspace, or ErrNoWorkspace if the actor is not a member. It is not called for
+	// Enter returns the actor with their permissions in the workspace, or errNoWorkspace if the actor is not a member. It is not called for
 	// operators or for an actor's own workspace.
 	Enter(ctx context.Context, who actor.Actor, workspace uuid.UUID) (actor.Actor, error)
 }
@@ -40,7 +40,7 @@ type Workspaces interface {
 var (
 	ErrNotAuthenticated = fault.New(fault.Unauthorized, "Not authenticated")
 	ErrNotPermitted     = fault.New(fault.Forbidden, "Not enough permissions")
-	ErrNoWorkspace      = fault.New(fault.NotFound, "Workspace not found")
+	errNoWorkspace      = fault.New(fault.NotFound, "Workspace not found")
 )
 
 // authenticate identifies the caller.
@@ -126,7 +126,7 @@ func (c *call) enterWorkspace(workspace uuid.UUID) (err error) {
 	case who.Permissions.Operator:
 		who.Workspace = workspace
 	case c.api.config.Workspaces == nil:
-		return ErrNoWorkspace
+		return errNoWorkspace
 	default:
 		if who, err = c.api.config.Workspaces.Enter(c.ctx, who, workspace); err != nil {
 			return err

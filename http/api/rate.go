@@ -17,9 +17,9 @@ import (
 	"bahi/http/api/ratelimit"
 )
 
-// Counter counts requests for the rate limits. It MUST decide fast. If its store is unreachable, it MUST decide without the store, because
+// counter counts requests for the rate limits. It MUST decide fast. If its store is unreachable, it MUST decide without the store, because
 // the limits must not stop the service.
-type Counter interface {
+type counter interface {
 	Take(ctx context.Context, key ratelimit.Key, limit ratelimit.Limit) ratelimit.Decision
 	// Return removes the newest request that Take has counted.
 	Return(ctx context.Context, key ratelimit.Key)
@@ -40,7 +40,7 @@ type Counter interface {
 // Limits apply after authentication and before the check of permissions, so requests without permission are counted too.
 type Limiting struct {
 	Limits  Limits           // nil: none
-	Counter Counter          // nil: memory
+	Counter counter          // nil: memory
 	Proxies []netip.Prefix   // trusted proxies, which may name the client's address, see [ParseProxies]
 	Guesses *AuthFailures    // nil: this API has its own count
 	Now     func() time.Time // nil: time.Now
@@ -190,7 +190,7 @@ func CountFor(ctx context.Context, group, about string) error {
 }
 
 // Guess counts an attempt to guess a secret of an account, such as its password. It counts before the check, so that concurrent attempts
-// are limited. After too many wrong attempts it refuses, by [GroupWrong] and then by [GroupAgain]. The caller MUST call settle with whether
+// are limited. After too many wrong attempts it refuses, by [groupWrong] and then by [groupAgain]. The caller MUST call settle with whether
 // the attempt was wrong. Correct attempts are not counted.
 func Guess(ctx context.Context, account string) (settle func(wrong bool), err error) {
 	c := callOf(ctx)
@@ -198,11 +198,11 @@ func Guess(ctx context.Context, account string) (settle func(wrong bool), err er
 		return func(bool) {}, nil
 	}
 	l := c.api.limiter
-	wrong, again := l.Limits[GroupWrong], l.Limits[GroupAgain]
+	wrong, again := l.Limits[groupWrong], l.Limits[groupAgain]
 	if wrong.Off() || again.Off() {
 		return func(bool) {}, nil
 	}
-	counted, slowed := ratelimit.Key{Group: GroupWrong, Caller: account}, ratelimit.Key{Group: GroupAgain, Caller: account}
+	counted, slowed := ratelimit.Key{Group: groupWrong, Caller: account}, ratelimit.Key{Group: groupAgain, Caller: account}
 	taken := counted
 	if !l.Counter.Take(ctx, counted, wrong).Allowed {
 		taken = slowed
@@ -249,8 +249,8 @@ type Limits map[string]ratelimit.Limit
 const (
 	GroupAPIKeys = "api_keys"               // all requests of one API key
 	GroupRefused = "refused_authentication" // invalid credentials from one address
-	GroupWrong   = "wrong_passwords"        // wrong passwords for one account, from any address
-	GroupAgain   = "sign_in_again"          // attempts on one account after too many wrong passwords
+	groupWrong   = "wrong_passwords"        // wrong passwords for one account, from any address
+	groupAgain   = "sign_in_again"          // attempts on one account after too many wrong passwords
 	GroupPages   = "pages"                  // pages of a browser: the reads of one page count once
 )
 
@@ -287,7 +287,7 @@ func DefaultLimits() Limits {
 	// Ours: changes of a user's address. Each change mails an address of the user's choice.
 	limits["users_email"] = ratelimit.Limit{Requests: 5, Per: time.Hour}
 	// R11
-	limits[GroupWrong], limits[GroupAgain] = ratelimit.Limit{Requests: 10, Per: 15 * time.Minute},
+	limits[groupWrong], limits[groupAgain] = ratelimit.Limit{Requests: 10, Per: 15 * time.Minute},
 		ratelimit.Limit{Requests: 1, Per: time.Minute}
 	return limits
 }

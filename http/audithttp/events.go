@@ -130,8 +130,8 @@ func (r *Routes) trail() {
 	})
 }
 
-// Passed reports the progress of a stream that found no event.
-type Passed struct {
+// passed reports the progress of a stream that found no event.
+type passed struct {
 	Position event.Position `json:"position" doc:"Position of the last event that was examined"`
 }
 
@@ -145,7 +145,7 @@ func (r *Routes) follow() {
 		ID: "follow-events", Method: "GET", Path: "/audit/events/stream",
 		Summary: "Stream the log's events as they are written. Last-Event-ID or from_position sets the start.",
 		Tags:    tags, Area: area, Limit: limit, StrictQuery: true,
-	}, map[string]any{"event": auditview.Event{}, "passed": Passed{}}, func(ctx context.Context, in *struct {
+	}, map[string]any{"event": auditview.Event{}, "passed": passed{}}, func(ctx context.Context, in *struct {
 		Filter
 
 		From  api.Optional[int64] `query:"from_position" minimum:"0" maximum:"4611686018427387904" doc:"First position; absent: only new events"`
@@ -261,7 +261,7 @@ func (t *tailing) passed(at event.Position) error {
 	if at < t.at+progressAfter && time.Since(t.sentAt) < progressInterval {
 		return nil
 	}
-	return t.sendAt("passed", at, Passed{at})
+	return t.sendAt("passed", at, passed{at})
 }
 
 func (t *tailing) sendAt(name string, at event.Position, what any) error {

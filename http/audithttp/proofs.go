@@ -90,8 +90,8 @@ func (r *Routes) checkpoints() {
 	})
 }
 
-// Raw registers proofs about the whole log, for operators: they reveal how much other workspaces write.
-func (r *Routes) Raw() {
+// raw registers proofs about the whole log, for operators: they reveal how much other workspaces write.
+func (r *Routes) raw() {
 	api.Download(r.API, api.Op{
 		ID: "prove-inclusion", Method: "GET", Path: "/audit/proof/inclusion",
 		Summary: "Prove that an event is in the log. An inclusion proof of RFC 6962. " +

@@ -14,8 +14,8 @@ import (
 	"bahi/readmodels/auditview"
 )
 
-// Feed follows the log.
-type Feed interface {
+// feed follows the log.
+type feed interface {
 	// Follow calls take with the events after a position, in order, then with new ones, until ctx ends or take fails.
 	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
 }
@@ -25,7 +25,7 @@ type Routes struct {
 	API    *api.API
 	Events *auditview.Events
 	Proofs *auditview.Proofs
-	Feed   Feed
+	Feed   feed
 	Report *TrailReport
 }
 
@@ -68,6 +68,6 @@ const (
 func (r *Routes) Register() {
 	r.trail()
 	r.checkpoints()
-	r.Raw()
+	r.raw()
 	r.Report.trail(r.API)
 }

@@ -22,8 +22,8 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Recorded returns the time at which an event was recorded.
-type Recorded interface {
+// recorded returns the time at which an event was recorded.
+type recorded interface {
 	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
 }
 
@@ -32,7 +32,7 @@ type Recorded interface {
 type TrailReport struct {
 	Trails *auditview.Trails
 	Books  *ledgerview.Views
-	Log    Recorded
+	Log    recorded
 	Signed *auditview.Proofs // nil: nothing is signed
 	Store  uuid.UUID
 	Zone   *time.Location // the workshop's time zone, in which days begin
@@ -53,16 +53,16 @@ type TrailQuery struct {
 	Format  string                  `query:"format"  enum:"json,csv,pdf" default:"json" doc:"Format of the response"`
 }
 
-// Days are the first and the last day of a trail.
-type Days struct {
+// days are the first and the last day of a trail.
+type days struct {
 	From *unit.Date `json:"from,omitempty" doc:"First day; null: the beginning"`
 	To   *unit.Date `json:"to,omitempty" doc:"Last day; null: today"`
 	By   string     `json:"by" enum:"recorded,effective" doc:"Kind of dates: recorded or effective"`
 	Name string     `json:"period,omitempty" doc:"Requested period, such as FY 2026-27"`
 }
 
-// Drawn is the state of the log that a trail shows.
-type Drawn struct {
+// drawn is the state of the log that a trail shows.
+type drawn struct {
 	Store      uuid.UUID      `json:"store_id" doc:"ID of the log"`
 	Position   event.Position `json:"position"             doc:"Position up to which the trail is complete"`
 	RecordedAt time.Time      `json:"recorded_at,omitzero" doc:"Time of the event at this position; absent at position 0"`
@@ -71,8 +71,8 @@ type Drawn struct {
 
 // trail is the report as JSON.
 type trail struct {
-	Drawn        Drawn                   `json:"drawn_from" doc:"Log and position of the trail"`
-	Days         Days                    `json:"days" doc:"Period of the trail"`
+	Drawn        drawn                   `json:"drawn_from" doc:"Log and position of the trail"`
+	Days         days                    `json:"days" doc:"Period of the trail"`
 	Changes      []auditview.Change      `json:"changes"      doc:"Oldest first"`
 	Restatements []auditview.Restatement `json:"restatements" doc:"Closing balances of months that the changes moved after the month was over"`
 }
@@ -83,9 +83,9 @@ type drawing struct {
 
 	at     *readmodels.At
 	filter auditview.TrailFilter
-	days   Days
+	days   days
 	after  event.Position
-	drawn  Drawn
+	drawn  drawn
 	moved  auditview.Restated
 }
 
@@ -176,8 +176,8 @@ func (t *TrailReport) Content(ctx context.Context, at *readmodels.At, workspace 
 const effective = "effective"
 
 // days returns the period of the query.
-func (q TrailQuery) days() (Days, error) {
-	d := Days{From: q.From.Get(), To: q.To.Get(), By: q.By, Name: q.Period}
+func (q TrailQuery) days() (days, error) {
+	d := days{From: q.From.Get(), To: q.To.Get(), By: q.By, Name: q.Period}
 	d.By = cmp.Or(d.By, "recorded")
 	if q.Period != "" {
 		if d.From != nil || d.To != nil {
@@ -223,7 +223,7 @@ func period(text string) (first, last unit.Date, ok bool) {
 }
 
 // moments returns when the days begin and end in the workshop's zone.
-func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
+func (t *TrailReport) moments(d days) (from, to *time.Time, err error) {
 	begins := func(day unit.Date) *time.Time {
 		y, m, dd := day.Time().Date()
 		at := time.Date(y, m, dd, 0, 0, 0, 0, t.Zone)

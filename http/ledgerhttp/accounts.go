@@ -30,7 +30,7 @@ func (o operations[In, Out]) accounts() {
 	}
 	api.Handle(o.API, o.op(api.Op{
 		ID: "open-" + name, Method: "POST", Path: o.Open, Summary: "Open " + o.a(), ReadOnly: fields,
-	}), func(ctx context.Context, in *struct{ Body OpenAccount[In, Out] }) (*api.Tagged[Account[In, Out]], error) {
+	}), func(ctx context.Context, in *struct{ Body openAccount[In, Out] }) (*api.Tagged[account[In, Out]], error) {
 		out, err := ledgercmd.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, in.Body.OpenAccount)
 		return o.accountWritten(ctx, out, err, &ledgerview.Balance{}) // no row can have been posted to it before
 	})
@@ -39,7 +39,7 @@ func (o operations[In, Out]) accounts() {
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		AsOf
-	}) (*api.Tagged[Account[In, Out]], error) {
+	}) (*api.Tagged[account[In, Out]], error) {
 		as, err := o.as(ctx, in.AsOf)
 		if err != nil {
 			return nil, err
@@ -51,8 +51,8 @@ func (o operations[In, Out]) accounts() {
 		ID: "rename-" + name, Method: "PUT", Path: o.Account, Summary: rename, ReadOnly: fields,
 	}), func(ctx context.Context, in *struct {
 		ByAccount
-		Body RenameAccount[In, Out]
-	}) (*api.Tagged[Account[In, Out]], error) {
+		Body renameAccount[In, Out]
+	}) (*api.Tagged[account[In, Out]], error) {
 		out, err := ledgercmd.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Body.ChangeAccount)
 		return o.accountWritten(ctx, out, err, nil)
 	})
@@ -68,14 +68,15 @@ func (o operations[In, Out]) accounts() {
 func (o operations[In, Out]) list(path, words string, kind *int) {
 	api.Handle(o.API, o.op(api.Op{
 		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances",
-	}), func(ctx context.Context, in *AsOf) (*api.Body[[]Account[In, Out]], error) {
+	}), func(ctx context.Context, in *AsOf) (*api.Body[[]account[In, Out]], error) {
 		as, err := o.as(ctx, *in)
 		if err != nil {
 			return nil, err
 		}
 		var found []ledgerview.Account
 		read := func(most int) error {
-			found, err = o.Views.Accounts(ctx, api.At(ctx), workspace(ctx), o.l, kind, as, most)
+			of := ledgerview.LedgerAccounts{Workspace: workspace(ctx), Ledger: o.l, Type: kind, Most: most}
+			found, err = o.Views.Accounts(ctx, api.At(ctx), of, as)
 			return err
 		}
 		short, err := api.At(ctx).Attempt(func() (bool, error) {
@@ -85,7 +86,7 @@ func (o operations[In, Out]) list(path, words string, kind *int) {
 		if !short {
 			err = api.InTurn(ctx, func() error { return read(0) })
 		}
-		accounts := make([]Account[In, Out], len(found))
+		accounts := make([]account[In, Out], len(found))
 		for i := range found {
 			accounts[i] = o.account(found[i])
 		}
@@ -102,11 +103,11 @@ func (o operations[In, Out]) op(op api.Op) api.Op {
 // accountWritten returns an account after a command. It reads the balance unless it is known, and omits a stale balance,
 // because the write is already in the log.
 func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Outcome[book.Account], err error,
-	known *ledgerview.Balance) (*api.Tagged[Account[In, Out]], error) {
+	known *ledgerview.Balance) (*api.Tagged[account[In, Out]], error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := Account[In, Out]{ID: number(out.ID), Name: out.State.Name, Type: out.State.Type, Of: out.State.Metal}
+	shown := account[In, Out]{ID: number(out.ID), Name: out.State.Name, Type: out.State.Type, Of: out.State.Metal}
 	if out.Revision >= 0 {
 		shown.Revision = &out.Revision
 	}
@@ -122,7 +123,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	if known != nil {
 		shown.Balance, shown.Metal = balances(o.l, *known)
 	}
-	return &api.Tagged[Account[In, Out]]{ETag: tag(out), Body: shown}, nil
+	return &api.Tagged[account[In, Out]]{ETag: tag(out), Body: shown}, nil
 }
 
 // asWritten returns the state for the response to a write: the newest, or for a retry the state after the first request.

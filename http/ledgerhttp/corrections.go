@@ -28,8 +28,8 @@ type ReverseRow struct {
 	Date *unit.Date `json:"date,omitempty" doc:"Date of the reversing row, not before that of the reversed row; absent: today"`
 }
 
-// ReverseRows is the body of a bulk reversal.
-type ReverseRows struct {
+// reverseRows is the body of a bulk reversal.
+type reverseRows struct {
 	ReverseRow
 
 	Rows []int64 `json:"rows" doc:"IDs of the rows to reverse, up to 1,000"`
@@ -78,7 +78,7 @@ func (o operations[In, Out]) corrections() {
 		Summary: "Reverse up to 1,000 rows, all or none. Bahi posts rows with IN and OUT exchanged. Requires a reason.",
 	}), func(ctx context.Context, in *struct {
 		ByAccount
-		Body ReverseRows
+		Body reverseRows
 	}) (*api.Body[rowsPosted[In, Out]], error) {
 		rows, err := o.reverse(ctx, in.Account, in.Body.ReverseRow, in.Body.Rows)
 		return api.Answer(rowsPosted[In, Out]{Rows: rows}, err)

@@ -50,12 +50,12 @@ type daybook struct {
 	To          unit.Date      `json:"to" doc:"Last day"`
 	Position    event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
 	OpeningCash unit.Sum       `json:"opening_cash" doc:"Opening cash of all bank accounts in rupees"`
-	Days        []DaybookDay   `json:"days" doc:"Days with rows"`
+	Days        []daybookDay   `json:"days" doc:"Days with rows"`
 	ClosingCash unit.Sum       `json:"closing_cash" doc:"Cash at the end, in rupees"`
 }
 
-// DaybookDay is one day.
-type DaybookDay struct {
+// daybookDay is one day.
+type daybookDay struct {
 	Date        unit.Date    `json:"date" doc:"The day"`
 	OpeningCash unit.Sum     `json:"opening_cash" doc:"Cash at the beginning, in rupees"`
 	Rows        []DaybookRow `json:"rows" doc:"Rows of the day"`

@@ -31,8 +31,8 @@ type byKhata struct {
 	ID int64 `path:"upload_id" minimum:"1" doc:"The upload's id"`
 }
 
-// KhataRead is the result of reading a khata: a proposal to check and submit.
-type KhataRead struct {
+// khataRead is the result of reading a khata: a proposal to check and submit.
+type khataRead struct {
 	UploadID int64               `json:"upload_id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 	Status   string              `json:"status" enum:"processing,done,failed" doc:"Progress of the reading"`
 	Pipeline string              `json:"pipeline" enum:"v1,v2" doc:"Pipeline that reads the page"`
@@ -43,8 +43,8 @@ type KhataRead struct {
 	Rows     []khata.ProposedRow `json:"rows,omitzero" nullable:"false" doc:"Entries in the form of ledger rows; pipeline v2 only"`
 }
 
-func readOf(id int64, r ledgercmd.KhataResult) KhataRead {
-	k := KhataRead{UploadID: id, Status: "done", Pipeline: r.Pipeline, Engine: r.Engine, Pages: r.Pages, Entries: r.Entries,
+func readOf(id int64, r ledgercmd.KhataResult) khataRead {
+	k := khataRead{UploadID: id, Status: "done", Pipeline: r.Pipeline, Engine: r.Engine, Pages: r.Pages, Entries: r.Entries,
 		Warnings: r.Warnings}
 	if r.Pipeline == khata.V2 {
 		k.Rows = khata.Rows(r.Entries)
@@ -52,11 +52,11 @@ func readOf(id int64, r ledgercmd.KhataResult) KhataRead {
 	return k
 }
 
-// KhataUpload is an upload with the progress of reading it.
-type KhataUpload struct {
+// khataUpload is an upload with the progress of reading it.
+type khataUpload struct {
 	ledgerview.ListedUpload
 
-	Result *KhataRead                `json:"result" doc:"Result; null: not read yet, or deleted"`
+	Result *khataRead                `json:"result" doc:"Result; null: not read yet, or deleted"`
 	Rows   []ledgerview.SubmittedRow `json:"submitted_rows" nullable:"false" doc:"Submitted rows that are not deleted"`
 }
 
@@ -65,7 +65,7 @@ type khataAnswer struct {
 	Status   int
 	Location string `header:"Location"`
 	Applied  string `header:"Preference-Applied"`
-	Body     KhataRead
+	Body     khataRead
 }
 
 // errLaterDry refuses a dry run with respond-async.
@@ -95,7 +95,7 @@ func (r *Routes) scannedPages() {
 	})
 	show := khataOp("get-khata-upload", "GET", "/khata-uploads/{upload_id}", "Read the progress and result of a khata page")
 	show.Reads = []string{"khatas", "books"}
-	api.Handle(r.API, show, func(ctx context.Context, in *byKhata) (*api.Body[KhataUpload], error) {
+	api.Handle(r.API, show, func(ctx context.Context, in *byKhata) (*api.Body[khataUpload], error) {
 		k, err := r.Views.Khata(ctx, api.At(ctx), workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func (r *Routes) scannedPages() {
 		if err != nil {
 			return api.Content{}, err
 		}
-		return r.Original(ctx, k)
+		return r.original(ctx, k)
 	})
 	r.khataSubmits()
 }
@@ -119,8 +119,8 @@ var khataTypes = map[string]any{"image/jpeg": nil, "image/png": nil, "image/webp
 // errRemoved reports that the file of an old upload was deleted.
 var errRemoved = fault.New(fault.NotFound, "The file of the khata upload was deleted")
 
-// Original returns the file of an upload.
-func (r *Routes) Original(ctx context.Context, k ledgerview.ListedUpload) (api.Content, error) {
+// original returns the file of an upload.
+func (r *Routes) original(ctx context.Context, k ledgerview.ListedUpload) (api.Content, error) {
 	file, err := r.Scans.Original(ctx, k.Blob)
 	if err == nil && file == nil {
 		err = errRemoved
@@ -133,8 +133,8 @@ func (r *Routes) Original(ctx context.Context, k ledgerview.ListedUpload) (api.C
 		}}, err
 }
 
-func (r *Routes) uploadOf(ctx context.Context, k ledgerview.ListedUpload) (KhataUpload, error) {
-	shown := KhataUpload{ListedUpload: k, Rows: []ledgerview.SubmittedRow{}}
+func (r *Routes) uploadOf(ctx context.Context, k ledgerview.ListedUpload) (khataUpload, error) {
+	shown := khataUpload{ListedUpload: k, Rows: []ledgerview.SubmittedRow{}}
 	if k.Submitted {
 		rows, err := r.Views.SubmittedRows(ctx, api.At(ctx), k)
 		if err != nil {
@@ -183,7 +183,7 @@ func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 		}
 		return &khataAnswer{
 			Status: http.StatusAccepted, Location: "/khata-uploads/" + out.ID, Applied: applied,
-			Body: KhataRead{UploadID: number(out.ID), Status: "processing", Pipeline: pipeline},
+			Body: khataRead{UploadID: number(out.ID), Status: "processing", Pipeline: pipeline},
 		}, nil
 	})
 }
@@ -191,14 +191,14 @@ func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 // errEmptyFile refuses an empty file, which has no recognisable type (CONTRACT.md I16).
 var errEmptyFile = fault.New(fault.Unsupported, "File must be a JPEG, PNG, WebP, TIFF or PDF")
 
-// SubmitLines is the body of a submission of entries.
-type SubmitLines struct {
+// submitLines is the body of a submission of entries.
+type submitLines struct {
 	UploadID *int64       `json:"upload_id,omitempty" minimum:"1" doc:"ID of the upload, which can be submitted once"`
 	Entries  []khata.Line `json:"entries" nullable:"false" doc:"Entries, 1 to 1,000. Entries with the same account and date become one row"`
 }
 
-// SubmitRows is the body of a submission of rows.
-type SubmitRows struct {
+// submitRows is the body of a submission of rows.
+type submitRows struct {
 	UploadID *int64            `json:"upload_id,omitempty" minimum:"1" doc:"ID of the upload, which can be submitted once"`
 	Rows     []khata.SubmitRow `json:"rows" nullable:"false" doc:"Rows, 1 to 1,000"`
 }
@@ -208,27 +208,27 @@ type khataSubmitted struct {
 	UploadID *int64           `json:"upload_id" doc:"ID of the upload; null: none"`
 	Created  int              `json:"created" doc:"Number of posted rows"`
 	Failed   int              `json:"failed" doc:"Always 0: all are posted, or none"`
-	Results  []SubmittedEntry `json:"results" nullable:"false" doc:"One result for each sent entry or row, in order"`
-	Accounts []KhataAccount   `json:"accounts,omitempty" nullable:"false" doc:"Accounts with their balances before and after the rows; dry run only"`
+	Results  []submittedEntry `json:"results" nullable:"false" doc:"One result for each sent entry or row, in order"`
+	Accounts []khataAccount   `json:"accounts,omitempty" nullable:"false" doc:"Accounts with their balances before and after the rows; dry run only"`
 }
 
-// KhataAccount has the balances of an account before and after the rows.
-type KhataAccount struct {
+// khataAccount has the balances of an account before and after the rows.
+type khataAccount struct {
 	Ledger  string          `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
 	Account int64           `json:"account_id" doc:"ID of the account"`
 	Name    string          `json:"name" doc:"Name of the account"`
-	Before  KhataAccountSum `json:"before" doc:"Balances before the rows"`
-	After   KhataAccountSum `json:"after" doc:"Balances after the rows"`
+	Before  khataAccountSum `json:"before" doc:"Balances before the rows"`
+	After   khataAccountSum `json:"after" doc:"Balances after the rows"`
 }
 
-// KhataAccountSum has the balances of an account.
-type KhataAccountSum struct {
+// khataAccountSum has the balances of an account.
+type khataAccountSum struct {
 	Balance *unit.Sum `json:"balance,omitempty" doc:"Balance of a bank account in rupees"`
 	Metal
 }
 
 // changed returns the accounts of the rows with their balances before and after. The rows are sorted by account.
-func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Row) (accounts []KhataAccount, err error) {
+func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Row) (accounts []khataAccount, err error) {
 	var after ledgerview.Balance
 	for i, row := range rows {
 		if i == 0 || rows[i-1].Account != row.Account {
@@ -237,7 +237,7 @@ func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Ro
 				return nil, err
 			}
 			after = a.Balance
-			c := KhataAccount{Ledger: row.Name, Account: a.ID, Name: a.Name}
+			c := khataAccount{Ledger: row.Name, Account: a.ID, Name: a.Name}
 			c.Before.Balance, c.Before.Metal = balances(row.Ledger, after)
 			accounts = append(accounts, c)
 		}
@@ -248,8 +248,8 @@ func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Ro
 	return accounts, nil
 }
 
-// SubmittedEntry identifies the row of a submitted entry.
-type SubmittedEntry struct {
+// submittedEntry identifies the row of a submitted entry.
+type submittedEntry struct {
 	Index   int    `json:"index" doc:"Index of the row, from 0"`
 	Ledger  string `json:"ledger" doc:"Ledger, such as bank"`
 	Account int64  `json:"account_id" doc:"ID of the account"`
@@ -260,13 +260,13 @@ func (r *Routes) khataSubmits() {
 	lines := khataOp("submit-khata", "POST", "/khata-submit", "Post checked entries of a khata page to the ledgers, all or none")
 	lines.MaxBody = bulkBytes
 	lines.ReadOnly = []string{"entries.id", "entries.page", "entries.party_name", "entries.confidence", "entries.raw_text"}
-	api.Handle(r.API, lines, func(ctx context.Context, in *struct{ Body SubmitLines }) (*api.Body[khataSubmitted], error) {
+	api.Handle(r.API, lines, func(ctx context.Context, in *struct{ Body submitLines }) (*api.Body[khataSubmitted], error) {
 		rows, err := khata.Lines(in.Body.Entries)
 		return r.submitKhata(ctx, in.Body.UploadID, rows, err)
 	})
 	rows := khataOp("submit-khata-rows", "POST", "/khata/submit", "Post checked rows of a khata page to the ledgers, all or none")
 	rows.MaxBody, rows.ReadOnly = bulkBytes, []string{"rows.party_name"}
-	api.Handle(r.API, rows, func(ctx context.Context, in *struct{ Body SubmitRows }) (*api.Body[khataSubmitted], error) {
+	api.Handle(r.API, rows, func(ctx context.Context, in *struct{ Body submitRows }) (*api.Body[khataSubmitted], error) {
 		rows, err := khata.Submitting(in.Body.Rows)
 		return r.submitKhata(ctx, in.Body.UploadID, rows, err)
 	})
@@ -287,18 +287,18 @@ func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.As
 		return nil, fault.Besides(err, ruled)
 	}
 	out, posted, err := ledgercmd.SubmitKhata(ctx, req, r.Books, of, rows)
-	var accounts []KhataAccount
+	var accounts []khataAccount
 	if err == nil && req.DryRun {
 		accounts, err = r.changed(ctx, api.At(ctx).After(out.Position), posted) // an account may be new
 	}
 	return api.Reply(ctx, out, err, func(out commands.Outcome[khata.State]) khataSubmitted {
-		answer := khataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}, Accounts: accounts}
+		answer := khataSubmitted{UploadID: upload, Created: len(rows), Results: []submittedEntry{}, Accounts: accounts}
 		for nth, row := range rows {
 			for _, i := range row.Of {
-				answer.Results = append(answer.Results, SubmittedEntry{i, row.Ledger.Name, row.Account, ledgercmd.RowOf(out.State, nth)})
+				answer.Results = append(answer.Results, submittedEntry{i, row.Ledger.Name, row.Account, ledgercmd.RowOf(out.State, nth)})
 			}
 		}
-		slices.SortFunc(answer.Results, func(a, b SubmittedEntry) int { return a.Index - b.Index })
+		slices.SortFunc(answer.Results, func(a, b submittedEntry) int { return a.Index - b.Index })
 		return answer
 	})
 }

@@ -21,8 +21,8 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Log converts times and positions of the log.
-type Log interface {
+// log converts times and positions of the log.
+type log interface {
 	// PositionAt returns the greatest position recorded at or before a time, 0 if there is none.
 	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
 	// RecordedAt returns the time at which the event at a position was recorded.
@@ -36,7 +36,7 @@ type Routes struct {
 	API   *api.API
 	Books *ledgercmd.Books
 	Views *ledgerview.Views
-	Log   Log
+	Log   log
 	Store uuid.UUID      // printed on statements
 	Zone  *time.Location // time zone of the workshop
 	Now   func() time.Time
@@ -45,13 +45,13 @@ type Routes struct {
 	Verifier  string // address of the page that verifies statements, printed on them; "": none
 	Scans     *ledgercmd.Khatas
 	Periods   *ledgercmd.Periods
-	Companies Companies
+	Companies companies
 
 	Confirming *ledgercmd.Confirmations
 }
 
-// Companies reads the companies of workspaces.
-type Companies interface {
+// companies reads the companies of workspaces.
+type companies interface {
 	// CompanyName returns the name of a workspace's oldest company as of a position, or "".
 	CompanyName(ctx context.Context, at *readmodels.At, workspace uuid.UUID, position event.Position) (string, error)
 }
@@ -207,16 +207,16 @@ func (r *Routes) Register() {
 		l.register(r)
 	}
 	r.Orders()
-	r.Takadas()
+	r.takadas()
 	r.orderDrafts()
 	r.scannedPages()
 	r.booksLock()
 	r.closedPeriods()
-	r.Summary()
+	r.summary()
 	r.Named()
 	r.daybook()
 	r.confirmations()
 	r.transfers()
 	r.booksMetal()
-	r.TrialBalance()
+	r.trialBalance()
 }

@@ -19,7 +19,7 @@ type ByRow struct {
 }
 
 // row returns the id of the row: the body's id or row_id, or the query's row_id.
-func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
+func (b editRow[In, Out]) row(query int64) (row int64, err error) {
 	if query != 0 {
 		row = query
 	}
@@ -81,7 +81,7 @@ func (o operations[In, Out]) rows() {
 		ReadOnly: o.answered("", "id"),
 	}), func(ctx context.Context, in *struct {
 		ByAccount
-		Body AddRow[In, Out]
+		Body addRow[In, Out]
 	}) (*api.Tagged[Row[In, Out]], error) {
 		out, err := ledgercmd.AddRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Body.asked())
 		return o.rowWritten(ctx, in.Account, out, err)
@@ -91,7 +91,7 @@ func (o operations[In, Out]) rows() {
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Row  int64 `query:"row_id" minimum:"0" doc:"ID of the row if the body has none"`
-		Body EditRow[In, Out]
+		Body editRow[In, Out]
 	}) (*api.Tagged[Row[In, Out]], error) {
 		edit := book.EditRow{Ledger: o.l, Account: in.Account, Today: o.Books.Today(), RowInput: in.Body.asked()}
 		row, err := in.Body.row(in.Row)
@@ -138,11 +138,11 @@ func (o operations[In, Out]) bulk() {
 	})
 	api.Handle(o.API, op, func(ctx context.Context, in *struct {
 		ByAccount
-		Body PostRows[In, Out]
+		Body postRows[In, Out]
 	}) (*api.Body[rowsPosted[In, Out]], error) {
 		asked := make([]book.RowInput, len(in.Body.Rows))
 		for i, row := range in.Body.Rows {
-			asked[i] = AddRow[In, Out](row).asked()
+			asked[i] = addRow[In, Out](row).asked()
 		}
 		out, err := ledgercmd.PostRows(ctx, api.Request(ctx), o.Books, o.l, in.Account, asked)
 		if err != nil {

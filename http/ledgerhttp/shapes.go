@@ -16,13 +16,13 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Entries are the stored entries of one side of a row.
-type Entries[E book.Entry] struct {
+// entries are the stored entries of one side of a row.
+type entries[E book.Entry] struct {
 	json.RawMessage
 }
 
 // Schema implements huma's SchemaProvider.
-func (Entries[E]) Schema(r huma.Registry) *huma.Schema {
+func (entries[E]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[[]E](), true, "")
 }
 
@@ -113,8 +113,8 @@ func typeNames(l *book.Ledger) string {
 	return ""
 }
 
-// Account is an account in its response form.
-type Account[In, Out book.Entry] struct {
+// account is an account in its response form.
+type account[In, Out book.Entry] struct {
 	ID      int64     `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 	Name    string    `json:"name" doc:"Name of the account"`
 	Type    *int      `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
@@ -125,15 +125,15 @@ type Account[In, Out book.Entry] struct {
 }
 
 // SchemaName implements http/api's Named.
-func (Account[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "Account") }
+func (account[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "Account") }
 
 // TransformSchema implements huma's SchemaTransformer.
-func (Account[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (account[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	return without(ledgerOf[In, Out](), s)
 }
 
-func (o operations[In, Out]) account(a ledgerview.Account) (shown Account[In, Out]) {
-	shown = Account[In, Out]{ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, Revision: &a.Revision}
+func (o operations[In, Out]) account(a ledgerview.Account) (shown account[In, Out]) {
+	shown = account[In, Out]{ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, Revision: &a.Revision}
 	shown.Balance, shown.Metal = balances(o.l, a.Balance)
 	return shown
 }
@@ -142,12 +142,12 @@ func (o operations[In, Out]) account(a ledgerview.Account) (shown Account[In, Ou
 type Row[In, Out book.Entry] struct {
 	ID      int64        `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 	Date    unit.Date    `json:"date" doc:"Date of the row"`
-	In      Entries[In]  `json:"in_entries" doc:"Entries on the IN side"`
-	Out     Entries[Out] `json:"out_entries" doc:"Entries on the OUT side"`
+	In      entries[In]  `json:"in_entries" doc:"Entries on the IN side"`
+	Out     entries[Out] `json:"out_entries" doc:"Entries on the OUT side"`
 	Balance *unit.Sum    `json:"balance,omitempty" doc:"Balance of the account after this row, in rupees"`
 	Metal
 	Revision *int64    `json:"revision,omitempty" required:"true" doc:"Revision for If-Match; absent in a dry run"`
-	Warnings *Warnings `json:"warnings,omitempty" doc:"Warnings about given values that differ from their formulas"`
+	Warnings *warnings `json:"warnings,omitempty" doc:"Warnings about given values that differ from their formulas"`
 	Void     bool      `json:"void,omitempty" doc:"true: the row is void and has no effect"`
 	Reverses int64     `json:"reverses,omitempty" doc:"ID of the row that this row reverses"`
 
@@ -163,13 +163,13 @@ func (Row[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schem
 	return without(ledgerOf[In, Out](), s)
 }
 
-// Warnings are the stored warnings of a row.
-type Warnings struct {
+// warnings are the stored warnings of a row.
+type warnings struct {
 	json.RawMessage
 }
 
 // Schema implements huma's SchemaProvider. See [book.Warning].
-func (Warnings) Schema(huma.Registry) *huma.Schema {
+func (warnings) Schema(huma.Registry) *huma.Schema {
 	property := func(kind, description string, example any) *huma.Schema {
 		return &huma.Schema{Type: kind, Description: description, Examples: []any{example}}
 	}
@@ -189,11 +189,11 @@ func (Warnings) Schema(huma.Registry) *huma.Schema {
 // shownRow returns a row in its response form without balances.
 func shownRow[In, Out book.Entry](id int64, revision *int64, r book.Row) Row[In, Out] {
 	shown := Row[In, Out]{
-		ID: id, Date: r.Date, In: Entries[In]{r.In.JSON()}, Out: Entries[Out]{r.Out.JSON()}, Revision: revision,
+		ID: id, Date: r.Date, In: entries[In]{r.In.JSON()}, Out: entries[Out]{r.Out.JSON()}, Revision: revision,
 		Void: r.Void, Reverses: r.Reverses, ReversedBy: r.ReversedBy, PairedWith: r.PairedWith,
 	}
 	if r.Warnings != "" {
-		shown.Warnings = &Warnings{json.RawMessage(r.Warnings)}
+		shown.Warnings = &warnings{json.RawMessage(r.Warnings)}
 	}
 	return shown
 }
@@ -245,16 +245,16 @@ type rowsPosted[In, Out book.Entry] struct {
 // SchemaName implements http/api's Named.
 func (rowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowsPosted") }
 
-// OpenAccount is the body of a new account.
-type OpenAccount[In, Out book.Entry] struct{ book.OpenAccount }
+// openAccount is the body of a new account.
+type openAccount[In, Out book.Entry] struct{ book.OpenAccount }
 
 // SchemaName implements http/api's Named.
-func (OpenAccount[In, Out]) SchemaName() string {
+func (openAccount[In, Out]) SchemaName() string {
 	return entered("BookOpenAccount", reflect.TypeFor[In]())
 }
 
 // TransformSchema implements huma's SchemaTransformer.
-func (OpenAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (openAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	l := ledgerOf[In, Out]()
 	if l.Types > 0 {
 		s.Required = append(s.Required, "type")
@@ -262,16 +262,16 @@ func (OpenAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *hu
 	return without(l, s)
 }
 
-// RenameAccount is the body of a change of an account.
-type RenameAccount[In, Out book.Entry] struct{ book.ChangeAccount }
+// renameAccount is the body of a change of an account.
+type renameAccount[In, Out book.Entry] struct{ book.ChangeAccount }
 
 // SchemaName implements http/api's Named.
-func (RenameAccount[In, Out]) SchemaName() string {
+func (renameAccount[In, Out]) SchemaName() string {
 	return entered("BookRenameAccount", reflect.TypeFor[In]())
 }
 
 // TransformSchema implements huma's SchemaTransformer.
-func (RenameAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (renameAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	l := ledgerOf[In, Out]()
 	if l.Types == 0 {
 		s.Required = []string{"name"}
@@ -279,42 +279,42 @@ func (RenameAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *
 	return without(l, s)
 }
 
-// AddRow is the body of a new row.
-type AddRow[In, Out book.Entry] struct {
+// addRow is the body of a new row.
+type addRow[In, Out book.Entry] struct {
 	Date unit.Date `json:"date" doc:"Date of the row"`
 	In   []In      `json:"in_entries,omitempty" doc:"Entries on the IN side"`
 	Out  []Out     `json:"out_entries,omitempty" doc:"Entries on the OUT side"`
 }
 
 // SchemaName implements http/api's Named.
-func (AddRow[In, Out]) SchemaName() string {
+func (addRow[In, Out]) SchemaName() string {
 	return entered("BookAddRow", reflect.TypeFor[In](), reflect.TypeFor[Out]())
 }
 
-func (b AddRow[In, Out]) asked() book.RowInput {
+func (b addRow[In, Out]) asked() book.RowInput {
 	return book.RowInput{Date: &b.Date, In: book.Entries(b.In), Out: book.Entries(b.Out)}
 }
 
-// BulkRow is one of several new rows.
-type BulkRow[In, Out book.Entry] AddRow[In, Out]
+// bulkRow is one of several new rows.
+type bulkRow[In, Out book.Entry] addRow[In, Out]
 
 // SchemaName implements http/api's Named.
-func (BulkRow[In, Out]) SchemaName() string {
+func (bulkRow[In, Out]) SchemaName() string {
 	return entered("BookBulkRow", reflect.TypeFor[In](), reflect.TypeFor[Out]())
 }
 
-// PostRows is the body of several new rows.
-type PostRows[In, Out book.Entry] struct {
-	Rows []BulkRow[In, Out] `json:"rows" doc:"Rows to post, up to 1,000"`
+// postRows is the body of several new rows.
+type postRows[In, Out book.Entry] struct {
+	Rows []bulkRow[In, Out] `json:"rows" doc:"Rows to post, up to 1,000"`
 }
 
 // SchemaName implements http/api's Named.
-func (PostRows[In, Out]) SchemaName() string {
+func (postRows[In, Out]) SchemaName() string {
 	return entered("BookPostRows", reflect.TypeFor[In](), reflect.TypeFor[Out]())
 }
 
-// EditRow is the body of an edit: the row's id and the changed parts.
-type EditRow[In, Out book.Entry] struct {
+// editRow is the body of an edit: the row's id and the changed parts.
+type editRow[In, Out book.Entry] struct {
 	ID    *int64     `json:"id,omitempty" doc:"The row's id"`
 	RowID *int64     `json:"row_id,omitempty" doc:"Another name for id"`
 	Date  *unit.Date `json:"date,omitempty" doc:"Date of the row"`
@@ -323,9 +323,9 @@ type EditRow[In, Out book.Entry] struct {
 }
 
 // SchemaName implements http/api's Named.
-func (EditRow[In, Out]) SchemaName() string { return titled[In, Out]("LedgerEdit", "Row") }
+func (editRow[In, Out]) SchemaName() string { return titled[In, Out]("LedgerEdit", "Row") }
 
-func (b EditRow[In, Out]) asked() (asked book.RowInput) {
+func (b editRow[In, Out]) asked() (asked book.RowInput) {
 	asked.Date = b.Date
 	if b.In != nil {
 		asked.In = book.Entries(*b.In)

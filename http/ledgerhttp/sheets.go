@@ -52,17 +52,17 @@ func (o operations[In, Out]) sheets() {
 
 // statementTotals has the balances of a statement and the sums of its rows.
 type statementTotals struct {
-	Opening    StatementBalance `json:"opening" doc:"Balance before the first row"`
+	Opening    statementBalance `json:"opening" doc:"Balance before the first row"`
 	CashIn     unit.Sum         `json:"cash_in" doc:"IN of the rows, in rupees"`
 	CashOut    unit.Sum         `json:"cash_out" doc:"OUT of the rows, in rupees"`
 	CrystalIn  *unit.Sum        `json:"crystal_in,omitempty" doc:"IN of the rows, in grams"`
 	CrystalOut *unit.Sum        `json:"crystal_out,omitempty" doc:"OUT of the rows, in grams"`
-	Closing    StatementBalance `json:"closing" doc:"Balance after the last row"`
+	Closing    statementBalance `json:"closing" doc:"Balance after the last row"`
 	Position   event.Position   `json:"position" doc:"Position of the log from which the statement is drawn"`
 }
 
-// StatementBalance is a balance of a statement: one sum, or cash and metal.
-type StatementBalance struct {
+// statementBalance is a balance of a statement: one sum, or cash and metal.
+type statementBalance struct {
 	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, in rupees"`
 	Metal
 }

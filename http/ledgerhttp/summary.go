@@ -11,12 +11,12 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Summary has the balances of all ledgers at one position of the log.
-type Summary struct {
+// summary has the balances of all ledgers at one position of the log.
+type summary struct {
 	AsOf     *unit.Date     `json:"as_of" doc:"null: all rows"`
 	Position event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
 	Kinds    []KindSummary  `json:"kinds" doc:"Totals by ledger"`
-	Day      DaySummary     `json:"day" doc:"Turnover of the day"`
+	Day      daySummary     `json:"day" doc:"Turnover of the day"`
 }
 
 // KindSummary has the balances of the accounts of one ledger.
@@ -34,8 +34,8 @@ type Owed struct {
 	Net     unit.Sum  `json:"net" doc:"we_owe minus they_owe, in rupees or grams"`
 }
 
-// DaySummary has the turnover of one day.
-type DaySummary struct {
+// daySummary has the turnover of one day.
+type daySummary struct {
 	Date  unit.Date   `json:"date" doc:"The day"`
 	Kinds []DayTotals `json:"kinds" doc:"Totals by ledger"`
 
@@ -52,20 +52,20 @@ type DayTotals struct {
 	CrystalOut *unit.Sum `json:"crystal_out,omitempty" doc:"OUT of the day, in fine grams"`
 }
 
-// Summary registers the summary of the books.
-func (r *Routes) Summary() {
+// summary registers the summary of the books.
+func (r *Routes) summary() {
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "get-books-summary", Method: "GET", Path: "/books/summary",
 		Summary: "Read the balances of all books and the turnover of a day", Reads: []string{"books"},
 	}), func(ctx context.Context, in *struct {
 		AsOf
 		Newest int `query:"newest" minimum:"1" maximum:"100" doc:"Number of newest rows of the day to return; absent: none"`
-	}) (*api.Body[Summary], error) {
+	}) (*api.Body[summary], error) {
 		as, err := r.as(ctx, in.AsOf)
 		if err != nil {
 			return nil, err
 		}
-		s := Summary{AsOf: as.Of, Day: DaySummary{Date: r.today()}}
+		s := summary{AsOf: as.Of, Day: daySummary{Date: r.today()}}
 		if as.Of != nil {
 			s.Day.Date = *as.Of
 		}
@@ -90,7 +90,7 @@ func (r *Routes) Summary() {
 			day.Rows = &one.Rows
 			s.Day.Kinds = append(s.Day.Kinds, day)
 		}
-		return &api.Body[Summary]{Body: s}, nil
+		return &api.Body[summary]{Body: s}, nil
 	})
 }
 

@@ -26,8 +26,8 @@ type takadasRead struct {
 	Body  api.List[ledgerview.ClientTakada]
 }
 
-// Takadas registers the operations on takadas.
-func (r *Routes) Takadas() {
+// takadas registers the operations on takadas.
+func (r *Routes) takadas() {
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "list-takadas", Method: "GET", Path: "/takadas", Summary: "List the takadas",
 	}), func(ctx context.Context, in *struct {

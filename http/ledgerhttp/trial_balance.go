@@ -23,22 +23,22 @@ import (
 type TrialBalance struct {
 	AsOf     *unit.Date     `json:"as_of" doc:"null: all rows"`
 	Position event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
-	Accounts []TrialAccount `json:"accounts" doc:"Accounts by kind and name"`
-	Unpaired TrialUnpaired  `json:"unpaired" doc:"Opposite balance of the unpaired rows"`
+	Accounts []trialAccount `json:"accounts" doc:"Accounts by kind and name"`
+	Unpaired trialUnpaired  `json:"unpaired" doc:"Opposite balance of the unpaired rows"`
 	Loss     TrialSums      `json:"loss" doc:"Metal that was lost in work: the wastage of karigars and the loss of polishers"`
 	Total    TrialSums      `json:"total" doc:"Sums of all lines"`
 }
 
-// TrialAccount is an account of a trial balance.
-type TrialAccount struct {
+// trialAccount is an account of a trial balance.
+type trialAccount struct {
 	Kind string `json:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger"`
 	ID   int64  `json:"id" doc:"ID of the account"`
 	Name string `json:"name" doc:"Name of the account"`
 	TrialSums
 }
 
-// TrialUnpaired is the line of the unpaired rows.
-type TrialUnpaired struct {
+// trialUnpaired is the line of the unpaired rows.
+type trialUnpaired struct {
 	Path string `json:"path" doc:"List of these rows"`
 	TrialSums
 }
@@ -47,18 +47,18 @@ type TrialUnpaired struct {
 type TrialSums struct {
 	Debit  unit.Sum     `json:"debit" doc:"In rupees"`
 	Credit unit.Sum     `json:"credit" doc:"In rupees"`
-	Metals []TrialMetal `json:"metals" doc:"Metals with a sum other than 0"`
+	Metals []trialMetal `json:"metals" doc:"Metals with a sum other than 0"`
 }
 
-// TrialMetal is a debit or a credit in one metal.
-type TrialMetal struct {
+// trialMetal is a debit or a credit in one metal.
+type trialMetal struct {
 	Metal  string   `json:"metal" doc:"Name of the metal"`
 	Debit  unit.Sum `json:"debit" doc:"In grams of fine metal; of polishers, grams of weight"`
 	Credit unit.Sum `json:"credit" doc:"In grams of fine metal; of polishers, grams of weight"`
 }
 
-// TrialBalance registers the trial balance and the list of unpaired rows.
-func (r *Routes) TrialBalance() {
+// trialBalance registers the trial balance and the list of unpaired rows.
+func (r *Routes) trialBalance() {
 	op := ledgerOp(api.Op{
 		ID: "get-trial-balance", Method: "GET", Path: "/books/trial-balance", Limit: limitPDF, Reads: []string{"books"},
 		Summary: "Read the balance of each account as a debit or a credit, in money and in each metal",
@@ -119,16 +119,16 @@ func trialBalance(found ledgerview.TrialBalance, as ledgerview.As) TrialBalance 
 	if as.Of != nil {
 		query.Set("as_of", as.Of.String())
 	}
-	b := TrialBalance{AsOf: as.Of, Position: *as.KnownAt, Accounts: []TrialAccount{}, Loss: sides(found.Loss, true)}
-	b.Unpaired = TrialUnpaired{"/books/unpaired?" + query.Encode(), sides(found.Unpaired, true)}
+	b := TrialBalance{AsOf: as.Of, Position: *as.KnownAt, Accounts: []trialAccount{}, Loss: sides(found.Loss, true)}
+	b.Unpaired = trialUnpaired{"/books/unpaired?" + query.Encode(), sides(found.Unpaired, true)}
 	for _, l := range ledger.All {
 		for i, a := range found.Accounts {
 			if a.Ledger == l.Name {
-				b.Accounts = append(b.Accounts, TrialAccount{a.Ledger, a.ID, a.Name, sides(found.Of[i], false)})
+				b.Accounts = append(b.Accounts, trialAccount{a.Ledger, a.ID, a.Name, sides(found.Of[i], false)})
 			}
 		}
 	}
-	b.Total.Metals = []TrialMetal{}
+	b.Total.Metals = []trialMetal{}
 	for _, l := range b.lines() {
 		b.Total.add(l.TrialSums)
 	}
@@ -137,11 +137,11 @@ func trialBalance(found ledgerview.TrialBalance, as ledgerview.As) TrialBalance 
 
 // sides returns a sum as a debit or a credit. If balances is set, it returns the opposite, which balances the sum.
 func sides(t ledgerview.Trial, balances bool) TrialSums {
-	s := TrialSums{Metals: []TrialMetal{}}
+	s := TrialSums{Metals: []trialMetal{}}
 	s.Debit, s.Credit = side(t.Cash, balances)
 	for _, metal := range slices.Sorted(maps.Keys(t.Fine)) {
 		debit, credit := side(t.Fine[metal], balances)
-		s.Metals = append(s.Metals, TrialMetal{metal, debit, credit})
+		s.Metals = append(s.Metals, trialMetal{metal, debit, credit})
 	}
 	return s
 }
@@ -156,7 +156,7 @@ func side(sum unit.Sum, balances bool) (debit, credit unit.Sum) {
 func (t *TrialSums) add(o TrialSums) {
 	t.Debit, t.Credit = plus(t.Debit, o.Debit), plus(t.Credit, o.Credit)
 	for _, m := range o.Metals {
-		at := slices.IndexFunc(t.Metals, func(one TrialMetal) bool { return one.Metal >= m.Metal })
+		at := slices.IndexFunc(t.Metals, func(one trialMetal) bool { return one.Metal >= m.Metal })
 		switch {
 		case at < 0:
 			t.Metals = append(t.Metals, m)
@@ -171,9 +171,9 @@ func (t *TrialSums) add(o TrialSums) {
 func plus(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
 
 // lines returns the accounts and the lines unpaired and loss. The kind of these two lines is their name.
-func (b TrialBalance) lines() []TrialAccount {
-	return append(slices.Clone(b.Accounts), TrialAccount{Kind: "unpaired", TrialSums: b.Unpaired.TrialSums},
-		TrialAccount{Kind: "loss", TrialSums: b.Loss})
+func (b TrialBalance) lines() []trialAccount {
+	return append(slices.Clone(b.Accounts), trialAccount{Kind: "unpaired", TrialSums: b.Unpaired.TrialSums},
+		trialAccount{Kind: "loss", TrialSums: b.Loss})
 }
 
 // table returns a line for each account and metal, and the lines unpaired, loss and total. The last line has the
@@ -181,7 +181,7 @@ func (b TrialBalance) lines() []TrialAccount {
 func (b TrialBalance) table(drawn pdf.Drawn) sheet.Table {
 	columns := []string{"kind", "account_id", "account_name", "debit", "credit", "metal", "metal_debit", "metal_credit"}
 	return sheet.Table{Name: "Trial balance", Columns: columns, Rows: func(take func([]any) error) error {
-		for _, l := range append(b.lines(), TrialAccount{Kind: "total", TrialSums: b.Total}) {
+		for _, l := range append(b.lines(), trialAccount{Kind: "total", TrialSums: b.Total}) {
 			line := []any{l.Kind, idOr(l.ID), l.Name, l.Debit.Decimal, l.Credit.Decimal, nil, nil, nil}
 			for i, m := range l.Metals {
 				if i > 0 {

@@ -65,8 +65,8 @@ func mayRead(ctx context.Context) uuid.UUID {
 	return uuid.Nil
 }
 
-// Contacts registers the operations on companies' contact persons.
-func (r *Routes) Contacts() {
+// contacts registers the operations on companies' contact persons.
+func (r *Routes) contacts() {
 	reads := []string{"contacts"}
 	api.Handle(r.API, closed(api.Op{
 		ID: "list-contacts", Method: "GET", Path: contacts, Summary: "List the contacts of the caller's company, newest first",

@@ -49,8 +49,8 @@ type enquiryAnswer struct {
 	Warnings []fault.Field `json:"warnings,omitempty" doc:"Invalid values. They are stored, but not used"`
 }
 
-// Enquiries registers the operations on enquiries.
-func (r *Routes) Enquiries() {
+// enquiries registers the operations on enquiries.
+func (r *Routes) enquiries() {
 	api.Handle(r.API, open(api.Op{
 		ID: "create-enquiry", Method: "POST", Path: enquiries,
 		Summary: "Send an enquiry to a company. Bahi notifies the company by mail, by chat and in its CRM.",
@@ -169,8 +169,8 @@ func enquiryShown(out marketplacecmd.EnquiryOutcome, notified enquiry.Notificati
 	return e
 }
 
-// Feed delivers new events.
-type Feed interface {
+// feed delivers new events.
+type feed interface {
 	Head(ctx context.Context) (event.Position, error)
 	// Follow calls take with the events after a position as they are appended.
 	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error

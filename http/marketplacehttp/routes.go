@@ -16,10 +16,10 @@ type Routes struct {
 	Views    *marketplaceview.Views
 	Frontend string // URL of the pages, such as https://example.org
 
-	Log      Feed
-	Evidence Evidence
+	Log      feed
+	Evidence evidence
 	Mailed   *credentials.Mailed
-	Lookup   Lookup // nil: there is none
+	Lookup   lookup // nil: there is none
 
 	AnyGSTIN  bool // GSTINs of special registrations are allowed
 	KnownOnly bool // contacts require a credential
@@ -35,8 +35,8 @@ func (r *Routes) Register() {
 	r.bulk()
 	r.feed()
 	r.Products()
-	r.Contacts()
-	r.Enquiries()
+	r.contacts()
+	r.enquiries()
 }
 
 // open returns a public operation (CONTRACT.md D34, D35, W3).

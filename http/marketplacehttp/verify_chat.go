@@ -13,13 +13,13 @@ import (
 	"bahi/readmodels"
 )
 
-// Lookup reports whether a phone is on the chat network, or an error if that is unknown.
-type Lookup interface {
+// lookup reports whether a phone is on the chat network, or an error if that is unknown.
+type lookup interface {
 	OnChat(ctx context.Context, phone string) (bool, error)
 }
 
-// Evidence reports whether a workspace's own messages prove that a phone is on the chat network.
-type Evidence interface {
+// evidence reports whether a workspace's own messages prove that a phone is on the chat network.
+type evidence interface {
 	OnChat(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone string) (bool, error)
 }
 

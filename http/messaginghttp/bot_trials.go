@@ -16,8 +16,8 @@ type Try struct {
 	RunWebhooks bool   `json:"runWebhooks,omitempty" doc:"Call webhooks instead of simulating them"`
 }
 
-// Tried is the reply that a bot would send.
-type Tried struct {
+// tried is the reply that a bot would send.
+type tried struct {
 	Answer     string                 `json:"answer" doc:"Reply of the bot; null: none"`
 	Handover   bool                   `json:"handover" doc:"true: the bot would hand the conversation over"`
 	Passages   []answering.Passage    `json:"passages" doc:"Passages that the bot used"`
@@ -39,13 +39,13 @@ func (r *Routes) botTrials() {
 	api.Handle(r.API, try, func(ctx context.Context, in *struct {
 		ByBot
 		Body Try
-	}) (*api.Body[Tried], error) {
+	}) (*api.Body[tried], error) {
 		began := r.Now()
 		said, err := r.Engine.Try(ctx, api.Request(ctx), in.ID, in.Body.Text, in.Body.RunWebhooks)
 		if err != nil {
 			return nil, err
 		}
-		return api.Answer(Tried{
+		return api.Answer(tried{
 			Answer: said.Answer, Handover: said.Handover, Passages: append([]answering.Passage{}, said.Passages...),
 			ToolCalls: append([]answering.ToolResult{}, said.Calls...),
 			Tokens:    said.Tokens, DurationMs: r.Now().Sub(began).Milliseconds(),

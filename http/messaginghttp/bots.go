@@ -19,23 +19,23 @@ type ByBot struct {
 
 func (in ByBot) stream() string { return strconv.FormatInt(in.ID, 10) }
 
-// Tool is an action that a bot may take besides replies.
-type Tool struct {
+// tool is an action that a bot may take besides replies.
+type tool struct {
 	ID          int64  `json:"id" doc:"ID of the tool"`
 	Name        string `json:"name" doc:"Name of the tool"`
 	Description string `json:"description" doc:"Description of the tool"`
 	Attached    bool   `json:"attached" doc:"true: the bot has the tool"`
 }
 
-func shownTool(t bot.Tool, attached []int64) Tool {
-	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, Attached: slices.Contains(attached, t.ID)}
+func shownTool(t bot.Tool, attached []int64) tool {
+	return tool{ID: t.ID, Name: t.Name, Description: t.Description, Attached: slices.Contains(attached, t.ID)}
 }
 
 // attachment is the response to an attachment: 201, or 200 if nothing changed.
 type attachment struct {
 	Status int
 	ETag   api.ETag `header:"ETag"`
-	Body   Tool
+	Body   tool
 }
 
 // byTool names a tool of a bot.
@@ -102,12 +102,12 @@ func (r *Routes) bots() {
 			ByBot
 			AllTools
 			api.Limited
-		}) (*api.Array[Tool], error) {
+		}) (*api.Array[tool], error) {
 			attached, err := r.Views.BotTools(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID)
 			if err != nil {
 				return nil, err
 			}
-			var all []Tool
+			var all []tool
 			for _, t := range bot.Tools {
 				if in.Available || slices.Contains(attached, t.ID) {
 					all = append(all, shownTool(t, attached))

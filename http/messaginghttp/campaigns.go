@@ -34,13 +34,13 @@ func (audience) Schema(huma.Registry) *huma.Schema {
 		Description: "all, or the id of a contact list"}
 }
 
-// ToSend names the campaign to send.
-type ToSend struct {
+// toSend names the campaign to send.
+type toSend struct {
 	CampaignID int64 `json:"campaignId" minimum:"1" doc:"ID of the campaign"`
 }
 
-// Dispatched is the status of a campaign and the number of its recipients.
-type Dispatched struct {
+// dispatched is the status of a campaign and the number of its recipients.
+type dispatched struct {
 	CampaignID int64  `json:"campaignId" doc:"ID of the campaign"`
 	Status     string `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status of the campaign"`
 	Total      int64  `json:"total" doc:"Number of contacts"`
@@ -75,7 +75,7 @@ func (r *Routes) campaigns() {
 	send := campaignOp("send-campaign", "POST", "/send",
 		"Dispatch a campaign now. A paused or failed campaign resumes.")
 	send.Limit, send.Status = "campaign_send", 202
-	api.Handle(r.API, send, func(ctx context.Context, in *struct{ Body ToSend }) (*api.Body[Dispatched], error) {
+	api.Handle(r.API, send, func(ctx context.Context, in *struct{ Body toSend }) (*api.Body[dispatched], error) {
 		out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), campaign.Kind, strconv.FormatInt(in.Body.CampaignID, 10),
 			campaign.Send{Now: r.Commands.Now().UTC()})
 		if errors.Is(err, campaign.ErrNotFound) {
@@ -88,7 +88,7 @@ func (r *Routes) campaigns() {
 		if err != nil {
 			return nil, err
 		}
-		return api.Reply(ctx, out, nil, func(commands.Outcome[campaign.State]) Dispatched { return d })
+		return api.Reply(ctx, out, nil, func(commands.Outcome[campaign.State]) dispatched { return d })
 	})
 
 	api.Handle(r.API, campaignOp("get-campaign", "GET", "/{id}", "Read a campaign with the counts of its messages by status"),
@@ -99,14 +99,14 @@ func (r *Routes) campaigns() {
 
 	cancel := campaignOp("cancel-campaign", "POST", "/{id}/cancel", "Cancel a campaign. Messages that are not sent yet are never sent.")
 	cancel.Status = 200
-	api.Handle(r.API, cancel, func(ctx context.Context, in *ByCampaign) (*api.Body[Dispatched], error) {
+	api.Handle(r.API, cancel, func(ctx context.Context, in *ByCampaign) (*api.Body[dispatched], error) {
 		out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), campaign.Kind, in.stream(), campaign.Cancel{})
 		if err != nil {
 			return nil, err
 		}
 		c, err := r.Views.Campaign(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID)
-		return api.Reply(ctx, out, err, func(out commands.Outcome[campaign.State]) Dispatched {
-			return Dispatched{CampaignID: in.ID, Status: out.State.Status, Total: c.Stats.Total, Skipped: c.Stats.Skipped}
+		return api.Reply(ctx, out, err, func(out commands.Outcome[campaign.State]) dispatched {
+			return dispatched{CampaignID: in.ID, Status: out.State.Status, Total: c.Stats.Total, Skipped: c.Stats.Skipped}
 		})
 	})
 
@@ -151,8 +151,8 @@ func (r *Routes) campaigns() {
 }
 
 // dispatched counts the audience until all recipients are recorded.
-func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, s campaign.State) (Dispatched, error) {
-	d := Dispatched{CampaignID: id, Status: s.Status}
+func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, s campaign.State) (dispatched, error) {
+	d := dispatched{CampaignID: id, Status: s.Status}
 	if !s.Known {
 		var err error
 		d.Total, d.Skipped, err = r.Views.AudienceSize(ctx, api.At(ctx), workspace, s.List)

@@ -20,8 +20,8 @@ type ByChannel struct {
 
 func (in ByChannel) stream() string { return strconv.FormatInt(in.ID, 10) }
 
-// Channels registers the operations of channels.
-func (r *Routes) Channels() {
+// channels registers the operations of channels.
+func (r *Routes) channels() {
 	api.Handle(r.API, channelOp("list-channels", "GET", "", "List the channels, newest first"),
 		func(ctx context.Context, in *struct {
 			api.Limited
@@ -84,13 +84,13 @@ func (r *Routes) Channels() {
 		if err != nil {
 			return nil, err
 		}
-		h := Health{Status: "unconfigured", CheckedAt: r.Now().UTC().Truncate(time.Second), Channels: []ChannelHealth{}}
+		h := Health{Status: "unconfigured", CheckedAt: r.Now().UTC().Truncate(time.Second), Channels: []channelHealth{}}
 		connected := 0
 		for _, c := range r.Networks.Health(ctx, workspace, ids) {
 			if c.Status == channel.Connected {
 				connected++
 			}
-			h.Channels = append(h.Channels, ChannelHealth{
+			h.Channels = append(h.Channels, channelHealth{
 				ChannelID: c.Channel, Status: c.Status, PhoneNumber: orNull(e164(c.PhoneNumber)), Quality: orNull(c.Quality),
 				MessagingLimit: orNull(c.MessagingLimit),
 				CanSend:        orNull(c.CanSend), LastError: orNull(c.Error),
@@ -113,11 +113,11 @@ func (r *Routes) Channels() {
 type Health struct {
 	Status    string          `json:"status" enum:"ok,degraded,down,unconfigured" doc:"Worst health of all channels"`
 	CheckedAt time.Time       `json:"checkedAt" doc:"Time of the check"`
-	Channels  []ChannelHealth `json:"channels" doc:"Health by channel"`
+	Channels  []channelHealth `json:"channels" doc:"Health by channel"`
 }
 
-// ChannelHealth is the state of a channel at its network. Unknown values are null.
-type ChannelHealth struct {
+// channelHealth is the state of a channel at its network. Unknown values are null.
+type channelHealth struct {
 	ChannelID      int64   `json:"channelId" doc:"ID of the channel"`
 	Status         string  `json:"status" enum:"connected,disconnected,error" doc:"Health of the channel"`
 	PhoneNumber    *string `json:"phoneNumber" doc:"Phone number in E.164 form; null: none"`

@@ -14,8 +14,8 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Accepted is the response to a message that the network accepted.
-type Accepted struct {
+// accepted is the response to a message that the network accepted.
+type accepted struct {
 	MessageID         string `json:"messageId" doc:"ID of the message"`
 	ProviderMessageID string `json:"providerMessageId" doc:"ID of the message at the provider"`
 	Status            string `json:"status" enum:"accepted" doc:"Status of the message"`
@@ -33,11 +33,11 @@ func (r *Routes) chat() {
 		}
 	}
 	api.Handle(r.API, op("send-text", "send", "Send a text to a phone that wrote in the last 24 hours"),
-		func(ctx context.Context, in *struct{ Body message.Text }) (*api.Body[Accepted], error) {
+		func(ctx context.Context, in *struct{ Body message.Text }) (*api.Body[accepted], error) {
 			return r.send(ctx, in.Body.Draft)
 		})
 	api.Handle(r.API, op("send-image", "send-image", "Send an image by its URL to a phone that wrote in the last 24 hours"),
-		func(ctx context.Context, in *struct{ Body message.Image }) (*api.Body[Accepted], error) {
+		func(ctx context.Context, in *struct{ Body message.Image }) (*api.Body[accepted], error) {
 			return r.send(ctx, in.Body.Draft)
 		})
 	api.Handle(r.API, contactOp("list-messages", "GET", "/{id}/messages", "Read the conversation with a contact, newest first"),
@@ -181,14 +181,14 @@ func countSend(ctx context.Context) func(channel int64) error {
 }
 
 // send sends a valid message.
-func (r *Routes) send(ctx context.Context, draft func() (message.Draft, error)) (*api.Body[Accepted], error) {
+func (r *Routes) send(ctx context.Context, draft func() (message.Draft, error)) (*api.Body[accepted], error) {
 	d, err := draft()
 	if err != nil {
 		return nil, err
 	}
 	out, err := r.Messages.Send(ctx, api.Request(ctx), d, countSend(ctx))
-	return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Accepted {
-		return Accepted{MessageID: message.Name(out.ID), ProviderMessageID: cmp.Or(out.State.ProviderID, out.State.NetworkID),
+	return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) accepted {
+		return accepted{MessageID: message.Name(out.ID), ProviderMessageID: cmp.Or(out.State.ProviderID, out.State.NetworkID),
 			Status: "accepted", To: d.To, ChannelID: d.Channel}
 	})
 }

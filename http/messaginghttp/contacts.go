@@ -30,8 +30,8 @@ type ContactChange struct {
 // SchemaName implements http/api's Named.
 func (ContactChange) SchemaName() string { return "MessagingContactChange" }
 
-// Contacts registers the operations of contacts.
-func (r *Routes) Contacts() {
+// contacts registers the operations of contacts.
+func (r *Routes) contacts() {
 	api.Handle(r.API, contactOp("list-messaging-contacts", "GET", "", "List the contacts, newest first"),
 		func(ctx context.Context, in *struct {
 			api.Limited

@@ -3,9 +3,7 @@ package messaginghttp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
-	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/http/api"
 	"bahi/readmodels"
@@ -77,15 +74,8 @@ func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, afte
 
 // topic is a followed workspace.
 type topic struct {
-	followers map[chan *news]bool
+	followers map[chan *part]bool
 	stop      context.CancelFunc
-}
-
-// news has new messages or changed contacts of a workspace. Contact 0 means any contact.
-type news struct {
-	part
-
-	contacts []int64
 }
 
 // part has messages for followers that have received all messages up to a position.
@@ -115,44 +105,6 @@ func (p part) encoded() []byte {
 		}
 	}
 	return text
-}
-
-// together is the time for which changes are collected before they are sent to a page.
-const together = 300 * time.Millisecond
-
-// Changed calls notify until ctx ends, each time with the contacts of a workspace that have changed or written. 0 means any contact. The
-// first call has no contacts. Only later changes are reported.
-func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, notify func(contacts []int64) error) error {
-	changes, leave, err := l.join(ctx, workspace)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	changed, soon := map[int64]bool{}, time.NewTimer(0) // the timer is due at once
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case n, open := <-changes:
-			if !open {
-				return nil
-			}
-			if len(changed) == 0 {
-				soon.Reset(together)
-			}
-			for _, m := range n.rows {
-				changed[m.Contact] = true
-			}
-			for _, id := range n.contacts {
-				changed[id] = true
-			}
-		case <-soon.C:
-			if err := notify(slices.AppendSeq([]int64{}, maps.Keys(changed))); err != nil {
-				return err
-			}
-			clear(changed)
-		}
-	}
 }
 
 // pace is the minimum time between two reads of a workspace. Messages in between are sent together in one write to each follower. The time
@@ -213,7 +165,7 @@ func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, af
 			return ctx.Err()
 		case n, open := <-changes:
 			for more := true; open && more; {
-				add(n.part)
+				add(*n)
 				select {
 				case n, open = <-changes:
 				default:
@@ -228,7 +180,7 @@ func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, af
 }
 
 // join adds a follower of a workspace.
-func (l *MessageBroadcaster) join(ctx context.Context, workspace uuid.UUID) (changes chan *news, leave func(), err error) {
+func (l *MessageBroadcaster) join(ctx context.Context, workspace uuid.UUID) (changes chan *part, leave func(), err error) {
 	head, err := l.log.Head(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -238,11 +190,11 @@ func (l *MessageBroadcaster) join(ctx context.Context, workspace uuid.UUID) (cha
 	t := l.topics[workspace]
 	if t == nil {
 		running, stop := context.WithCancel(context.WithoutCancel(ctx))
-		t = &topic{followers: map[chan *news]bool{}, stop: stop}
+		t = &topic{followers: map[chan *part]bool{}, stop: stop}
 		l.topics[workspace] = t
 		go l.run(running, workspace, t, head)
 	}
-	changes = make(chan *news, waiting)
+	changes = make(chan *part, waiting)
 	t.followers[changes] = true
 	return changes, func() {
 		l.mu.Lock()
@@ -254,7 +206,7 @@ func (l *MessageBroadcaster) join(ctx context.Context, workspace uuid.UUID) (cha
 }
 
 // drop removes a follower, and the topic with its last one.
-func (l *MessageBroadcaster) drop(workspace uuid.UUID, t *topic, changes chan *news) {
+func (l *MessageBroadcaster) drop(workspace uuid.UUID, t *topic, changes chan *part) {
 	delete(t.followers, changes)
 	close(changes)
 	if len(t.followers) == 0 {
@@ -267,24 +219,13 @@ func (l *MessageBroadcaster) drop(workspace uuid.UUID, t *topic, changes chan *n
 
 // run reads new messages of a workspace and sends them to its followers. After an error it disconnects the followers, which reconnect.
 func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *topic, after event.Position) {
-	messages, contacts := message.Kind.Category()+"-", contact.Kind.Category()+"-"
+	messages := message.Kind.Category() + "-"
 	_ = l.log.Follow(ctx, after, func(events []event.Stored) error { // followers are disconnected after an error
-		at, changed := event.Position(0), []int64(nil)
+		at := event.Position(0)
 		for _, e := range events {
-			of, isContact := strings.CutPrefix(e.Stream, contacts)
-			switch {
-			case isContact && in(workspace, e):
-				id, _ := strconv.ParseInt(of, 10, 64) // 0 for another kind of stream
-				changed = append(changed, id)
-			case strings.HasPrefix(e.Stream, messages):
+			if strings.HasPrefix(e.Stream, messages) {
 				at = e.Position
-				if e.Type == seenType && in(workspace, e) { // the event changes no message
-					changed = append(changed, 0)
-				}
 			}
-		}
-		if len(changed) > 0 {
-			l.hand(workspace, t, news{contacts: changed})
 		}
 		for more := at > 0; more; {
 			rows, err := l.read(ctx, workspace, after, at)
@@ -296,7 +237,7 @@ func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *to
 			case len(rows) > 0:
 				all := part{rows: rows, seen: after}
 				all.text = all.encoded() // encoded once for all followers
-				followers := l.hand(workspace, t, news{part: all})
+				followers := l.hand(workspace, t, all)
 				if after = rows[len(rows)-1].Position; len(rows) < maxConcurrent {
 					time.Sleep(min(pace+time.Duration(followers)*paceEach, paceMost))
 				}
@@ -312,17 +253,8 @@ func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *to
 	}
 }
 
-// seenType is the stored name of [message.MarkedRead].
-const seenType = "MessageMarkedRead"
-
-// in reports whether an event belongs to a workspace.
-func in(workspace uuid.UUID, e event.Stored) bool {
-	var meta event.Meta
-	return json.Unmarshal(e.Meta, &meta) == nil && meta.Workspace == workspace
-}
-
-// hand sends news to all followers of a topic, and returns their number.
-func (l *MessageBroadcaster) hand(workspace uuid.UUID, t *topic, n news) int {
+// hand sends new messages to all followers of a topic, and returns their number.
+func (l *MessageBroadcaster) hand(workspace uuid.UUID, t *topic, n part) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for changes := range t.followers {

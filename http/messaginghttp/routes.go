@@ -70,13 +70,13 @@ func operations(path string, reads ...string) func(id, method, below, summary st
 
 // Register registers all operations of the area.
 func (r *Routes) Register() {
-	r.Channels()
+	r.channels()
 	r.chat()
 	r.Templates()
 	r.Stream()
 	r.webChat()
 	r.Import()
-	r.Contacts()
+	r.contacts()
 	r.contactLists()
 	r.bots()
 	r.botKnowledge()

@@ -11,8 +11,8 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Channels sets the senders of channels.
-type Channels interface {
+// channels sets the senders of channels.
+type channels interface {
 	Confirm(ctx context.Context, req commands.Request, id string) (commands.Outcome[channel.State], error)
 }
 

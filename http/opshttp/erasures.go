@@ -8,8 +8,8 @@ import (
 	"bahi/http/api"
 )
 
-// Eraser erases persons in all areas.
-type Eraser interface {
+// eraser erases persons in all areas.
+type eraser interface {
 	// EraseEverywhere erases all subjects with an address or a phone, and returns their number.
 	EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error)
 }

@@ -80,14 +80,14 @@ func (r *Routes) Projections() {
 	r.progress()
 }
 
-// Begun is the response to a request for a rebuild: the projection, or the estimate.
-type Begun struct{ answer any }
+// begun is the response to a request for a rebuild: the projection, or the estimate.
+type begun struct{ answer any }
 
 // MarshalJSON implements [json.Marshaler].
-func (b Begun) MarshalJSON() ([]byte, error) { return json.Marshal(b.answer) }
+func (b begun) MarshalJSON() ([]byte, error) { return json.Marshal(b.answer) }
 
 // Schema implements huma's SchemaProvider.
-func (Begun) Schema(r huma.Registry) *huma.Schema {
+func (begun) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Description: "The projection; with dry_run, and status 200, the estimate",
 		OneOf: []*huma.Schema{
@@ -96,15 +96,15 @@ func (Begun) Schema(r huma.Registry) *huma.Schema {
 	}
 }
 
-// Order is the request for a rebuild.
-type Order struct {
+// order is the request for a rebuild.
+type order struct {
 	Throttle   *int `json:"throttle,omitempty" minimum:"1" maximum:"1000000000" doc:"Maximum number of events a second; absent: unlimited"`
 	Partitions *int `json:"partitions,omitempty" minimum:"1" maximum:"64" doc:"Number of parts that fill the tables in parallel; absent: chosen by the number of processors"`
 	Accept     bool `json:"accept_differences,omitempty" doc:"Make the new tables live even if they differ from the live ones"`
 	Keep       *int `json:"keep_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Seconds for which the replaced generation is kept for a rollback; absent: the setting"`
 }
 
-func (o *Order) rebuild() Rebuild {
+func (o *order) rebuild() Rebuild {
 	how := Rebuild{Keep: -1}
 	if o == nil {
 		return how
@@ -125,7 +125,7 @@ func (o *Order) rebuild() Rebuild {
 func (r *Routes) rebuild() {
 	type answer struct {
 		Status int
-		Body   Begun
+		Body   begun
 	}
 	api.Handle(r.API, api.Op{
 		ID: "rebuild-projection", Method: "POST", Path: "/ops/projections/{name}/rebuild",
@@ -134,20 +134,20 @@ func (r *Routes) rebuild() {
 	}, func(ctx context.Context, in *struct {
 		ByProjection
 		DryRun bool `query:"dry_run" doc:"Only estimate the rebuild"`
-		Body   *Order
+		Body   *order
 	}) (*answer, error) {
 		if err := r.known(in.Name); err != nil {
 			return nil, err
 		}
 		if in.DryRun {
 			estimate, err := r.Builds.Estimate(ctx, in.Name)
-			return &answer{http.StatusOK, Begun{estimate}}, err
+			return &answer{http.StatusOK, begun{estimate}}, err
 		}
 		if err := r.Builds.Rebuild(ctx, in.Name, in.Body.rebuild()); err != nil {
 			return nil, err
 		}
 		now, err := r.Registry.One(ctx, in.Name)
-		return &answer{http.StatusAccepted, Begun{now}}, err
+		return &answer{http.StatusAccepted, begun{now}}, err
 	})
 }
 

@@ -19,9 +19,9 @@ type Routes struct {
 
 	People   *accessview.Views
 	Commands *commands.Handler
-	Inbox    Inbox
-	Networks Channels
-	Eraser   Eraser
+	Inbox    inbox
+	Networks channels
+	Eraser   eraser
 	Captured map[string]Captured // by port; a missing port stores nothing
 }
 
@@ -36,6 +36,6 @@ func (r *Routes) Register() {
 	r.Webhooks()
 	r.Erasures()
 	r.senders()
-	r.Workspaces()
+	r.workspaces()
 	r.Status()
 }

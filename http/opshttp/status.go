@@ -11,15 +11,15 @@ import (
 
 // Status reports whether the deployment needs an operator.
 type Status struct {
-	Needs      []Need           `json:"needs" doc:"Problems that need an operator, most urgent first"`
+	Needs      []need           `json:"needs" doc:"Problems that need an operator, most urgent first"`
 	Head       event.Position   `json:"head" doc:"Position of the newest event"`
 	RecordedAt *time.Time       `json:"recorded_at" doc:"Time of the newest event; null for an empty log"`
 	Jobs       map[string]int64 `json:"jobs" doc:"Number of unfinished and discarded jobs by state"`
 	Outbox     map[string]int   `json:"outbox" doc:"Number of messages in the outbox, by port; mail is absent if a mail server is configured"`
 }
 
-// Need is a kind of problems that need an operator.
-type Need struct {
+// need is a kind of problems that need an operator.
+type need struct {
 	What  string `json:"what" enum:"parked,differs,discarded,webhooks,retryable,paused" doc:"Kind of the problem; differs: a rebuild waits for a decision"`
 	Count int64  `json:"count" doc:"Number of problems of the kind"`
 }
@@ -65,8 +65,8 @@ func (r *Routes) status(ctx context.Context) (s Status, err error) {
 			paused++
 		}
 	}
-	s.Needs = []Need{}
-	for _, n := range []Need{
+	s.Needs = []need{}
+	for _, n := range []need{
 		{"parked", int64(len(parked))},
 		{"differs", differs},
 		{"discarded", s.Jobs["discarded"]},

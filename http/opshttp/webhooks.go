@@ -12,8 +12,8 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// Inbox has the calls of providers. Its errors are refusals.
-type Inbox interface {
+// inbox has the calls of providers. Its errors are refusals.
+type inbox interface {
 	// Body returns a call's body, nil if it was removed.
 	Body(ctx context.Context, id uuid.UUID) ([]byte, error)
 	// Replay queues a call again if it is parked, had no effect, or waits after a failure.

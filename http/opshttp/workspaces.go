@@ -8,8 +8,8 @@ import (
 	"bahi/readmodels/accessview"
 )
 
-// Workspaces registers the list of all workspaces. Package accesshttp has the list of a user's workspaces.
-func (r *Routes) Workspaces() {
+// workspaces registers the list of all workspaces. Package accesshttp has the list of a user's workspaces.
+func (r *Routes) workspaces() {
 	type page = struct {
 		Total int64 `header:"X-Total-Count"`
 		Body  []accessview.Workspace

@@ -97,8 +97,8 @@ type Statement struct {
 	Rows func(take func(Row) error) error
 }
 
-// ErrDoesNotAddUp reports that a balance of the statement differs from the sum of its entries.
-var ErrDoesNotAddUp = errors.New("statement does not add up")
+// errDoesNotAddUp reports that a balance of the statement differs from the sum of its entries.
+var errDoesNotAddUp = errors.New("statement does not add up")
 
 // maxDigits is the maximum number of digits before and after the point. The limits of ledgers are far lower. A longer
 // number would be unreadable.
@@ -106,7 +106,7 @@ const maxDigits = 30
 
 // Write draws s as a PDF on w. Its only input is s: the same s gives the same bytes. It holds one page in memory.
 //
-// It fails with ErrDoesNotAddUp when a balance differs from the sum of the entries, and with another error when s is malformed (the wrong
+// It fails with errDoesNotAddUp when a balance differs from the sum of the entries, and with another error when s is malformed (the wrong
 // number of amounts, an amount of more than 30 digits), or when Rows or w fails. After an error, the bytes written so far are not a valid
 // document.
 func Write(w io.Writer, s Statement) error {
@@ -171,7 +171,7 @@ func (s *Statement) add(sums *running, row *Row) error {
 	}
 	for i, given := range row.Balance {
 		if !given.Equal(sums[Both][i]) {
-			return fmt.Errorf("%w: row %d has %s, its entries give %s", ErrDoesNotAddUp, row.ID, given, sums[Both][i])
+			return fmt.Errorf("%w: row %d has %s, its entries give %s", errDoesNotAddUp, row.ID, given, sums[Both][i])
 		}
 	}
 	return nil

@@ -190,7 +190,7 @@ func TestStatementThatDoesNotAddUpIsRefused(t *testing.T) {
 		s := bank(10)
 		spoil(&s)
 		var b bytes.Buffer
-		require.ErrorIs(t, Write(&b, s.whole()), ErrDoesNotAddUp, name)
+		require.ErrorIs(t, Write(&b, s.whole()), errDoesNotAddUp, name)
 		require.NotContains(t, b.String(), "%%EOF", name)
 	}
 }

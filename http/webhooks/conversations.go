@@ -51,12 +51,12 @@ type Conversations struct {
 	Verify  string   // token of a social network's handshake
 	Now     func() time.Time
 
-	Notices Notices
+	Notices notices
 	Own     string // the deployment's own sender on the chat network; empty: none
 }
 
-// Notices records the states of messages of the deployment's own sender, which notify companies of enquiries.
-type Notices interface {
+// notices records the states of messages of the deployment's own sender, which notify companies of enquiries.
+type notices interface {
 	Receipt(ctx context.Context, enquiry uuid.UUID, r message.Receipt) error
 }
 

@@ -10,7 +10,7 @@ import (
 // metrics counts the calls that this process received. The numbers of waiting and parked calls are read from the inbox, and are the same in
 // all processes.
 type metrics struct {
-	inbox                       Receiver
+	inbox                       receiver
 	received, refused, repeated *prometheus.CounterVec
 }
 
@@ -23,7 +23,7 @@ var (
 // scrapeTimeout bounds the query of the inbox for a scrape.
 const scrapeTimeout = 2 * time.Second
 
-func newMetrics(i Receiver, endpoints []Endpoint) *metrics {
+func newMetrics(i receiver, endpoints []Endpoint) *metrics {
 	counter := func(name, help string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "bahi_webhook_" + name + "_total", Help: help}, []string{"endpoint"})
 		for _, e := range endpoints {

@@ -50,8 +50,8 @@ type Endpoint struct {
 	Handle inbox.Handler
 }
 
-// Receiver records calls.
-type Receiver interface {
+// receiver records calls.
+type receiver interface {
 	// Receive records a call, and reports whether it was recorded before.
 	Receive(ctx context.Context, in inbox.Incoming) (repeated bool, err error)
 	// Backlogs returns the numbers of unhandled calls by endpoint.
@@ -61,7 +61,7 @@ type Receiver interface {
 // Routes registers the endpoints.
 type Routes struct {
 	API       *api.API
-	Inbox     Receiver
+	Inbox     receiver
 	Endpoints []Endpoint
 	Metrics   prometheus.Registerer // nil: none
 }

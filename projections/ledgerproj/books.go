@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
+	"bahi/domain/ledger"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/metal"
@@ -38,10 +39,13 @@ const booksGather = 10 * time.Millisecond
 // stillCurrent is the end position of current versions.
 const stillCurrent = math.MaxInt64
 
-// booksTypes returns the types of events that the projection folds. It includes the events of ledgers that this program
-// does not have yet, so that a new ledger requires no new version of the tables.
+// booksTypes returns the types of events that the projection folds.
 func booksTypes() []string {
-	return slices.Concat(book.EventNames(), bookslock.Kind.Names(), metal.Kind.Names())
+	all := slices.Concat(bookslock.Kind.Names(), metal.Kind.Names())
+	for _, l := range ledger.All {
+		all = slices.Concat(all, l.Accounts.Names(), l.Rows.Names())
+	}
+	return all
 }
 
 // account is the folded state of an account.
@@ -211,10 +215,10 @@ func (f *books) foldAccount(r *event.Recorded[any], id int64, e event.Event[book
 	return nil
 }
 
-// ledgerOf returns the name of the ledger to which the event's stream belongs.
+// ledgerOf returns the name of the ledger of an account's event: the category of its stream.
 func ledgerOf(r *event.Recorded[any]) string {
-	category, _ := event.SplitStream(r.Stream)
-	return book.LedgerOf(category)
+	name, _ := event.SplitStream(r.Stream)
+	return name
 }
 
 // numbered returns the number in the stream's name.

@@ -193,11 +193,18 @@ func (a As) reading(at *readmodels.At) *readmodels.At {
 	return at.AsKnownAt(*a.KnownAt)
 }
 
-// Accounts returns the workspace's accounts of a ledger with their balances. kind selects one type; nil: all.
-func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, kind *int, as As,
-	most int) ([]Account, error) {
-	sql, args := as.accounts(workspace, l.Name, nil, kind)
-	args["most"] = int64(most)
+// LedgerAccounts selects accounts of a ledger of a workspace.
+type LedgerAccounts struct {
+	Workspace uuid.UUID
+	Ledger    *book.Ledger
+	Type      *int // nil: all types
+	Most      int  // maximum number of accounts; 0: all
+}
+
+// Accounts returns accounts with their balances.
+func (v *Views) Accounts(ctx context.Context, at *readmodels.At, f LedgerAccounts, as As) ([]Account, error) {
+	sql, args := as.accounts(f.Workspace, f.Ledger.Name, nil, f.Type)
+	args["most"] = int64(f.Most)
 	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[Account],
 		sql+` order by a.id limit nullif(@most::bigint, 0)`, args)
 }

@@ -64,7 +64,7 @@ func (s Settings) Check() error {
 
 // Credentials has all parts of this package.
 type Credentials struct {
-	Passwords *Passwords
+	Passwords *passwords
 	Sessions  *Sessions
 	Keys      *Keys
 	Mailed    *Mailed

@@ -26,8 +26,8 @@ func (c HashCost) params() *argon2id.Params {
 	return &argon2id.Params{Memory: c.MemoryKiB, Iterations: c.Passes, Parallelism: c.Threads, SaltLength: 16, KeyLength: 32}
 }
 
-// Passwords verifies people's passwords.
-type Passwords struct {
+// passwords verifies people's passwords.
+type passwords struct {
 	db      db
 	now     func() time.Time
 	minimum int
@@ -44,8 +44,8 @@ type Passwords struct {
 	check func(password, hash string) (bool, *argon2id.Params, error)
 }
 
-func newPasswords(db db, s Settings, now func() time.Time) (*Passwords, error) {
-	p := &Passwords{
+func newPasswords(db db, s Settings, now func() time.Time) (*passwords, error) {
+	p := &passwords{
 		db: db, now: now, minimum: s.MinPassword, common: readCommon(), params: s.Hash.params(),
 		hashing: semaphore.NewWeighted(int64(s.Hashes)), maxInTurn: int64(s.Hashes) * (1 + maxInTurn), check: argon2id.CheckHash,
 	}
@@ -56,8 +56,8 @@ func newPasswords(db db, s Settings, now func() time.Time) (*Passwords, error) {
 	return p, nil
 }
 
-// Set replaces the user's password. It does not check its strength: [Passwords.Check] does. It keeps sessions: see [Sessions.RevokeAll].
-func (p *Passwords) Set(ctx context.Context, user uuid.UUID, password string) error {
+// Set replaces the user's password. It does not check its strength: [passwords.Check] does. It keeps sessions: see [Sessions.RevokeAll].
+func (p *passwords) Set(ctx context.Context, user uuid.UUID, password string) error {
 	hash, err := p.hash(ctx, password)
 	if err == nil {
 		err = p.db.write(ctx, func(tx pgx.Tx) error {
@@ -76,7 +76,7 @@ func (p *Passwords) Set(ctx context.Context, user uuid.UUID, password string) er
 }
 
 // Remove removes the user's password.
-func (p *Passwords) Remove(ctx context.Context, user uuid.UUID) error {
+func (p *passwords) Remove(ctx context.Context, user uuid.UUID) error {
 	err := p.db.write(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `delete from account.password where user_id = $1`, user)
 		return err
@@ -96,7 +96,7 @@ type Proof struct {
 // Verify reports whether the password is the user's, and if so returns a proof for [Sessions.SignIn]. It also computes a hash for a user
 // without a password and for [uuid.Nil], so that its duration does not reveal which users exist. It replaces a stored hash of an outdated
 // cost by a hash of the current cost.
-func (p *Passwords) Verify(ctx context.Context, user uuid.UUID, password string) (Proof, bool, error) {
+func (p *passwords) Verify(ctx context.Context, user uuid.UUID, password string) (Proof, bool, error) {
 	stored, err := p.load(ctx, user)
 	if err != nil {
 		return Proof{}, false, fmt.Errorf("read the password of %s: %w", user, err)
@@ -122,7 +122,7 @@ type storedPassword struct {
 	known     bool
 }
 
-func (p *Passwords) load(ctx context.Context, user uuid.UUID) (s storedPassword, err error) {
+func (p *passwords) load(ctx context.Context, user uuid.UUID) (s storedPassword, err error) {
 	err = p.db.pool.QueryRow(ctx, `select hash, changed_at from account.password where user_id = $1`, user).Scan(&s.hash, &s.changedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return storedPassword{hash: p.nobody}, nil
@@ -131,7 +131,7 @@ func (p *Passwords) load(ctx context.Context, user uuid.UUID) (s storedPassword,
 	return s, err
 }
 
-func (p *Passwords) rehash(ctx context.Context, user uuid.UUID, password, old string) error {
+func (p *passwords) rehash(ctx context.Context, user uuid.UUID, password, old string) error {
 	hash, err := p.hash(ctx, password)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ const maxInTurn = 32
 
 // turn waits until a hash may be computed. The number of concurrent hashes is limited, because each takes much memory.
 
-func (p *Passwords) turn(ctx context.Context) (done func(), err error) {
+func (p *passwords) turn(ctx context.Context) (done func(), err error) {
 	if p.inTurn.Add(1) > p.maxInTurn {
 		p.inTurn.Add(-1)
 		return nil, ErrCrowded
@@ -163,7 +163,7 @@ func (p *Passwords) turn(ctx context.Context) (done func(), err error) {
 	}, nil
 }
 
-func (p *Passwords) hash(ctx context.Context, password string) (string, error) {
+func (p *passwords) hash(ctx context.Context, password string) (string, error) {
 	done, err := p.turn(ctx)
 	if err != nil {
 		return "", err
@@ -172,7 +172,7 @@ func (p *Passwords) hash(ctx context.Context, password string) (string, error) {
 	return argon2id.CreateHash(Normalise(password), p.params)
 }
 
-func (p *Passwords) compare(ctx context.Context, password, hash string) (bool, *argon2id.Params, error) {
+func (p *passwords) compare(ctx context.Context, password, hash string) (bool, *argon2id.Params, error) {
 	done, err := p.turn(ctx)
 	if err != nil {
 		return false, nil, err

@@ -54,14 +54,14 @@ type Person struct {
 func Normalise(password string) string { return norm.NFKC.String(password) }
 
 // Check returns nil for a password that the person may use, otherwise a [fault.Error] on the field. It ignores letter case.
-func (p *Passwords) Check(field, password string, of Person) error {
+func (p *passwords) Check(field, password string, of Person) error {
 	if message := p.weakness(Normalise(password), of); message != "" {
 		return fault.Wrong(field, message)
 	}
 	return nil
 }
 
-func (p *Passwords) weakness(password string, of Person) string {
+func (p *passwords) weakness(password string, of Person) string {
 	switch n := utf8.RuneCountInString(password); {
 	case n < p.minimum:
 		return fmt.Sprintf("at least %d characters are needed", p.minimum)

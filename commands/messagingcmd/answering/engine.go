@@ -40,8 +40,8 @@ type Source struct {
 	URL  *string `json:"url" doc:"URL of the page; null: a file"`
 }
 
-// Views read the data of tools.
-type Views interface {
+// views read the data of tools.
+type views interface {
 	Sources(ctx context.Context, asOf event.Position, workspace uuid.UUID, bot int64) ([]Source, error)
 	Webhooks(ctx context.Context, asOf event.Position, workspace uuid.UUID, bot int64) ([]int64, error)
 	Products(ctx context.Context, asOf event.Position, workspace uuid.UUID, words string) (any, error)
@@ -49,8 +49,8 @@ type Views interface {
 	Companies(ctx context.Context, asOf event.Position, workspace uuid.UUID) ([]uuid.UUID, error)
 }
 
-// Secrets decrypts sealed values.
-type Secrets interface {
+// secrets decrypts sealed values.
+type secrets interface {
 	OpenValue(ctx context.Context, s event.Sealed) (string, error)
 }
 
@@ -59,8 +59,8 @@ type Engine struct {
 	Commands  *commands.Handler
 	Knowledge *knowledge.Store
 	Model     *llm.Client // nil: none
-	Views     Views
-	Secrets   Secrets
+	Views     views
+	Secrets   secrets
 	Client    *http.Client // for webhooks
 	Zone      *time.Location
 	Coverage  float64 // minimum coverage of a passage that is quoted as the reply
@@ -123,7 +123,7 @@ const (
 	maxQuote    = 1000
 )
 
-// Run returns the reply to a question. It returns [ErrModel] if the model is unavailable. Any other error means that Bahi or its database
+// Run returns the reply to a question. It returns [errModel] if the model is unavailable. Any other error means that Bahi or its database
 // failed.
 func (e *Engine) Run(ctx context.Context, q Question) (r Result, err error) {
 	t := &talk{Engine: e, Question: q}
@@ -329,7 +329,7 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 		}
 		said, err := t.Model.Chat(ctx, messages, offered)
 		if err != nil {
-			return r, fmt.Errorf("%w: %w", ErrModel, err)
+			return r, fmt.Errorf("%w: %w", errModel, err)
 		}
 		r.Tokens += said.Tokens
 		if len(said.Calls) == 0 || offered == nil {
@@ -409,7 +409,7 @@ func (e *Engine) Finish(ctx context.Context, q Question, r Result, given botansw
 	return err
 }
 
-// ErrModel reports a failed model.
-var ErrModel = fault.New(fault.Unavailable, "The language model is not available. Try again later")
+// errModel reports a failed model.
+var errModel = fault.New(fault.Unavailable, "The language model is not available. Try again later")
 
 var errNoSuchTool = errors.New("there is no such tool")

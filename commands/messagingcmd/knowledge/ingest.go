@@ -20,28 +20,28 @@ import (
 	"bahi/domain/messaging/botsource"
 )
 
-// Blobs store the bytes of files and pages.
-type Blobs interface {
+// blobs store the bytes of files and pages.
+type blobs interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
 	Get(ctx context.Context, key string) (data []byte, contentType string, err error)
 	Delete(ctx context.Context, key string) error
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Pages fetch pages. The text of an [OwnerError] is for the bot's owner.
-type Pages interface {
+// pages fetch pages. The text of an [ownerError] is for the bot's owner.
+type pages interface {
 	Fetch(ctx context.Context, address string) ([]byte, error)
 }
 
-// PDFs read the text of PDFs. The text of an [OwnerError] is for the bot's owner.
-type PDFs interface {
+// pdfs read the text of PDFs. The text of an [ownerError] is for the bot's owner.
+type pdfs interface {
 	// Read passes the lines of each page of a workspace's file to each as it is read. The cells of a line are a row of a table. An empty line
 	// is a gap. An error of each ends the reading.
 	Read(ctx context.Context, workspace uuid.UUID, file []byte, each func(page [][]botsource.Cell) error) error
 }
 
-// OwnerError is an error with a text for the bot's owner.
-type OwnerError interface {
+// ownerError is an error with a text for the bot's owner.
+type ownerError interface {
 	error
 	// Temporary reports whether a retry may succeed.
 	Temporary() bool
@@ -51,9 +51,9 @@ type OwnerError interface {
 type Indexer struct {
 	Commands *commands.Handler
 	Store    *Store
-	Blobs    Blobs
-	Pages    Pages
-	PDFs     PDFs
+	Blobs    blobs
+	Pages    pages
+	PDFs     pdfs
 	Now      func() time.Time
 }
 
@@ -76,7 +76,7 @@ func (r *Indexer) Read(ctx context.Context, id string, last bool) error {
 		return err
 	}
 	done, err := r.read(ctx, id, number, l.Workspace, l.State)
-	told, ok := errors.AsType[OwnerError](err)
+	told, ok := errors.AsType[ownerError](err)
 	switch {
 	case err == nil:
 	case fault.Soon(err) > 0: // another file of the workspace is being read
@@ -106,7 +106,7 @@ func (r *Indexer) Read(ctx context.Context, id string, last bool) error {
 	return r.Forget(ctx, l.State.Bot, id) // the source was deleted meanwhile
 }
 
-// failure is Bahi's own [OwnerError].
+// failure is Bahi's own [ownerError].
 type failure string
 
 // Error implements error.

@@ -15,8 +15,8 @@ import (
 	"bahi/domain/wording"
 )
 
-// Embedder computes vectors of texts.
-type Embedder interface {
+// embedder computes vectors of texts.
+type embedder interface {
 	// Embeds returns the name of the model, or "".
 	Embeds() string
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
@@ -25,7 +25,7 @@ type Embedder interface {
 // Store stores the chunks of all bots.
 type Store struct {
 	Pool  *pgxpool.Pool
-	Model Embedder
+	Model embedder
 
 	pgvector string // schema of the extension that compares vectors; "": this process compares
 }

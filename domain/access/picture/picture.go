@@ -28,7 +28,7 @@ import (
 // Limits of an upload (D49 of the contract).
 const (
 	MaxBytes = 5 << 20
-	MaxSide  = 6000 // pixels per side
+	maxSide  = 6000 // pixels per side
 )
 
 // Side is the maximum side of a result, in pixels. Smaller pictures keep their size.
@@ -52,12 +52,12 @@ var (
 	// ErrNotImage reports a file that is not a JPEG, PNG or WebP, or is damaged.
 	ErrNotImage = fault.New(fault.Malformed, "File must be an image")
 
-	// ErrTooLarge reports a file with more bytes than [MaxBytes] or more pixels per side than [MaxSide].
+	// ErrTooLarge reports a file with more bytes than [MaxBytes] or more pixels per side than [maxSide].
 	ErrTooLarge = tooLarge(MaxBytes)
 )
 
 func tooLarge(most int64) *fault.Error {
-	return fault.Newf(fault.TooLarge, "The picture is too large: at most %d MB and %d x %d pixels", most>>20, MaxSide, MaxSide)
+	return fault.Newf(fault.TooLarge, "The picture is too large: at most %d MB and %d x %d pixels", most>>20, maxSide, maxSide)
 }
 
 // Picture is a converted picture.
@@ -106,7 +106,7 @@ func (s *Studio) Draw(ctx context.Context, upload io.Reader, most int64, side in
 	switch {
 	case err != nil || size.Width < 1 || size.Height < 1:
 		return Picture{}, ErrNotImage
-	case size.Width > MaxSide || size.Height > MaxSide:
+	case size.Width > maxSide || size.Height > maxSide:
 		return Picture{}, large
 	case f.meta == imagemeta.JPEG && bytes.Count(data, []byte{0xff, 0xda}) > maxScans:
 		return Picture{}, ErrNotImage

@@ -59,8 +59,8 @@ const Invitations event.SubjectType = "invitation"
 // InvitationSubject returns the name of the key that seals an invitation's address.
 func InvitationSubject(id uuid.UUID) string { return Invitations.Of(id.String()) }
 
-// Invitation is an open invitation.
-type Invitation struct {
+// invitation is an open invitation.
+type invitation struct {
 	By          string // its sender in the form of [actor.Actor.String]
 	Email       event.Personal
 	EmailKey    string // keyed hash of the address
@@ -74,7 +74,7 @@ type State struct {
 	Made        bool
 	Owner       uuid.UUID // user with whom it was created; uuid.Nil: no longer a member
 	Members     map[uuid.UUID]actor.Permissions
-	Invitations map[uuid.UUID]Invitation // some may have expired
+	Invitations map[uuid.UUID]invitation // some may have expired
 	Revisions   map[uuid.UUID]int64      // revision of the newest event about each member in the workspace's stream
 	Events      int64                    // number of events in the stream
 }
@@ -189,8 +189,8 @@ func (e Created) Evolve(State) State {
 // Evolve adds the invitation, and drops those that have expired.
 func (e Invited) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
-	maps.DeleteFunc(s.Invitations, func(_ uuid.UUID, i Invitation) bool { return !e.InvitedAt.Before(i.ExpiresAt) })
-	s.Invitations[e.Invitation] = Invitation{By: e.By, Email: e.Email, EmailKey: e.EmailKey, Permissions: e.Permissions,
+	maps.DeleteFunc(s.Invitations, func(_ uuid.UUID, i invitation) bool { return !e.InvitedAt.Before(i.ExpiresAt) })
+	s.Invitations[e.Invitation] = invitation{By: e.By, Email: e.Email, EmailKey: e.EmailKey, Permissions: e.Permissions,
 		ExpiresAt: e.ExpiresAt}
 	return s.next()
 }

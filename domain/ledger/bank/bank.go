@@ -9,7 +9,8 @@ import (
 
 // Ledger is the ledger of bank accounts.
 var Ledger = book.New(book.Spec[Entry, Entry]{
-	Name: "bank", Title: "Bank", Held: true, NoAccount: "Bank account not found", Mirror: book.Exchange[Entry], In: moved, Out: moved,
+	Name: "bank", Title: "Bank", Events: "BankAccount", Held: true, NoAccount: "Bank account not found",
+	Mirror: book.Exchange[Entry], In: moved, Out: moved,
 })
 
 // Entry is money that an account received or paid.

@@ -75,8 +75,8 @@ func (c *Checker) Pieces(field string, pieces *int64) {
 	}
 }
 
-// Percent refuses a percentage outside 0 to 100. nil is valid.
-func (c *Checker) Percent(field string, share *unit.Percent) {
+// percent refuses a percentage outside 0 to 100. nil is valid.
+func (c *Checker) percent(field string, share *unit.Percent) {
 	if share != nil && (*share < 0 || *share > unit.Whole) {
 		c.Wrong(field, "must be from 0 to 100")
 	}
@@ -86,7 +86,7 @@ func (c *Checker) Percent(field string, share *unit.Percent) {
 // weight, or none of them (CONTRACT.md L3). weightField and shareField are the ledger's names for the weight and the touch.
 func (c *Checker) Metal(weightField string, weight *unit.Grams, shareField string, share *unit.Percent, fine *unit.Grams) {
 	c.Weight(weightField, weight)
-	c.Percent(shareField, share)
+	c.percent(shareField, share)
 	c.Weight("fine_weight", fine)
 	switch {
 	case weight != nil && share == nil && fine == nil:
@@ -137,7 +137,7 @@ func (c *Checker) Rate(field string, rate *unit.Money) {
 
 // Wastage checks a wastage in percent of a weight, in grams, or both.
 func (c *Checker) Wastage(percent *unit.Percent, grams *unit.Grams, weightField string, weight *unit.Grams) {
-	c.Percent("wastage_percent", percent)
+	c.percent("wastage_percent", percent)
 	if percent != nil && weight == nil {
 		c.Wrong("wastage_percent", "requires "+weightField)
 	}

@@ -2,7 +2,6 @@ package book
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 
 	"bahi/domain/event"
@@ -36,6 +35,7 @@ type Ledger struct {
 type Spec[In, Out Entry] struct {
 	Name      string
 	Title     string
+	Events    string // permanent; begins the stored names of an account's events; those of a row have Row in place of Account
 	Types     int
 	Metal     bool
 	Gross     bool
@@ -65,12 +65,8 @@ type Sides[In, Out Entry] struct {
 // Exchange is the Mirror of a ledger with one type of entry.
 func Exchange[E Entry](in, out []E) (newIn, newOut []E) { return out, in }
 
-// New returns a ledger. It panics if the ledger has no stored names.
+// New returns a ledger. Its streams are <name>-<number> for accounts and <name>row-<number> for rows.
 func New[In, Out Entry](s Spec[In, Out]) *Ledger {
-	n, known := stored[s.Name]
-	if !known {
-		panic(fmt.Sprintf("ledger %s has no stored names", s.Name))
-	}
 	l := &Ledger{
 		Name: s.Name, Title: s.Title, Types: s.Types, Metal: s.Metal, Gross: s.Gross, Held: s.Held,
 		NoAccount: fault.New(fault.NotFound, s.NoAccount), NoRow: fault.New(fault.NotFound, s.Title+" ledger row not found"),
@@ -88,8 +84,8 @@ func New[In, Out Entry](s Spec[In, Out]) *Ledger {
 		ins, outs = s.Mirror(ins, outs)
 		return SideOf(ins), SideOf(outs), err
 	}
-	l.Accounts = kindOf(n.account, n.accounts[:], accountTypes[:], nil)
-	l.Rows = kindOf(n.row, n.rows[:], rowTypes[:], l.readRow)
+	l.Accounts = event.NewKind(s.Name, s.accountEvents()...)
+	l.Rows = event.NewKind(s.Name+"row", s.rowEvents(l.readRow)...)
 	return l
 }
 

@@ -1,109 +1,34 @@
 package book
 
 import (
-	"slices"
+	"strings"
 
 	"bahi/domain/event"
 )
 
-// names are the stored names of a ledger's streams and events. They are permanent.
-type names struct {
-	account, row string // the categories of streams
-
-	accounts [5]string // names of accountTypes, in their order; "" if the ledger has no such event
-	rows     [7]string // names of rowTypes, in their order
-}
-
-// stored has the names of all five ledgers, keyed by ledger name.
-var stored = map[string]names{
-	"bank": {
-		"bank", "bankrow",
-		[...]string{"BankAccountOpened", "BankAccountRenamed", "", "BankAccountDeleted", ""},
-		[...]string{
-			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided", "BankRowReversed",
-			"BankRowPaired", "BankRowUnpaired",
-		},
-	},
-	"bullion": {
-		"bullion", "bullionrow",
-		[...]string{"BullionAccountOpened", "BullionAccountRenamed", "", "BullionAccountDeleted", "BullionAccountMetalChanged"},
-		[...]string{
-			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided", "BullionRowReversed",
-			"BullionRowPaired", "BullionRowUnpaired",
-		},
-	},
-	"client": {
-		"client", "clientrow",
-		[...]string{"ClientOpened", "ClientRenamed", "", "ClientDeleted", "ClientMetalChanged"},
-		[...]string{
-			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided", "ClientRowReversed",
-			"ClientRowPaired", "ClientRowUnpaired",
-		},
-	},
-	"karigar": {
-		"karigar", "karigarrow",
-		[...]string{"KarigarOpened", "KarigarRenamed", "", "KarigarDeleted", "KarigarMetalChanged"},
-		[...]string{
-			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided", "KarigarRowReversed",
-			"KarigarRowPaired", "KarigarRowUnpaired",
-		},
-	},
-	"polisher": {
-		"polisher", "polisherrow",
-		[...]string{"PolisherOpened", "PolisherRenamed", "PolisherTypeChanged", "PolisherDeleted", "PolisherMetalChanged"},
-		[...]string{
-			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided", "PolisherRowReversed",
-			"PolisherRowPaired", "PolisherRowUnpaired",
-		},
-	},
-}
-
-// The registered kinds of streams of a ledger.
-var (
-	accountTypes = [...]func(string) event.Type[Account]{
-		typeOf[AccountOpened], typeOf[AccountRenamed], typeOf[AccountTypeChanged], typeOf[AccountDeleted],
-		typeOf[AccountMetalChanged],
+// accountEvents returns the types of an account's events: the one of a type and the one of a metal only if its accounts have one.
+func (s Spec[In, Out]) accountEvents() []event.Type[Account] {
+	all := []event.Type[Account]{event.Of[AccountOpened](s.Events+"Opened", 1), event.Of[AccountRenamed](s.Events+"Renamed", 1)}
+	if s.Types > 0 {
+		all = append(all, event.Of[AccountTypeChanged](s.Events+"TypeChanged", 1))
 	}
-	rowTypes = [...]func(string) event.Type[Row]{
-		typeOf[RowAdded], typeOf[RowEdited], typeOf[RowDeleted], typeOf[RowVoided], typeOf[RowReversed], typeOf[RowPaired],
-		typeOf[RowUnpaired],
-	}
-)
-
-func typeOf[E event.Event[S], S any](name string) event.Type[S] { return event.Of[E, S](name, 1) }
-
-// kindOf returns the kind of a category's streams. Its events are completed when they are read.
-func kindOf[S any](category string, names []string, types []func(string) event.Type[S],
-	read func(event.Event[S]) (event.Event[S], error)) *event.Kind[S] {
-	var used []event.Type[S]
-	for i, name := range names {
-		if name != "" {
-			used = append(used, types[i](name).Reading(read))
-		}
-	}
-	return event.NewKind(category, used...)
-}
-
-// LedgerOf returns the name of the ledger to which a category of streams belongs, or "".
-func LedgerOf(category string) string { return ledgerOf[category] }
-
-var ledgerOf = func() map[string]string {
-	all := map[string]string{}
-	for name, n := range stored {
-		all[n.account], all[n.row] = name, name
+	all = append(all, event.Of[AccountDeleted](s.Events+"Deleted", 1))
+	if s.Metal {
+		all = append(all, event.Of[AccountMetalChanged](s.Events+"MetalChanged", 1))
 	}
 	return all
-}()
+}
 
-// EventNames returns the stored names of all five ledgers' events in order.
-func EventNames() (all []string) {
-	for _, n := range stored {
-		for _, name := range slices.Concat(n.accounts[:], n.rows[:]) {
-			if name != "" {
-				all = append(all, name)
-			}
-		}
+// rowEvents returns the types of a row's events. read completes an event that was read.
+func (s Spec[In, Out]) rowEvents(read func(event.Event[Row]) (event.Event[Row], error)) []event.Type[Row] {
+	row := strings.TrimSuffix(s.Events, "Account") + "Row"
+	all := []event.Type[Row]{
+		event.Of[RowAdded](row+"Added", 1), event.Of[RowEdited](row+"Edited", 1), event.Of[RowDeleted](row+"Deleted", 1),
+		event.Of[RowVoided](row+"Voided", 1), event.Of[RowReversed](row+"Reversed", 1), event.Of[RowPaired](row+"Paired", 1),
+		event.Of[RowUnpaired](row+"Unpaired", 1),
 	}
-	slices.Sort(all)
+	for i := range all {
+		all[i] = all[i].Reading(read)
+	}
 	return all
 }

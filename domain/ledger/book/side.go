@@ -70,7 +70,7 @@ type Line struct {
 	Effect Effect
 }
 
-// Entry is one entry of a side, of the ledger's own type. It may implement [Completer].
+// Entry is one entry of a side, of the ledger's own type. It may implement [completer].
 type Entry interface {
 	// Effect returns the value of the entry, which is never negative.
 	Effect() Effect
@@ -78,8 +78,8 @@ type Entry interface {
 	Check() []fault.Field
 }
 
-// Completer is an [Entry] with values that are computed from others.
-type Completer[E any] interface {
+// completer is an [Entry] with values that are computed from others.
+type completer[E any] interface {
 	// Complete returns the entry with its absent values computed.
 	Complete(c *Computer) E
 }
@@ -226,12 +226,12 @@ func (d *deciding[E]) complete() (wrong []fault.Field) {
 		return []fault.Field{{Field: d.name, Message: fmt.Sprintf("at most %d entries", maxEntries)}}
 	}
 	var before map[string]bool
-	if _, completing := any(*new(E)).(Completer[E]); completing {
+	if _, completing := any(*new(E)).(completer[E]); completing {
 		before = computedIn(d.stored)
 	}
 	for i, e := range d.list {
 		c := &Computer{prefix: fmt.Sprintf("%s[%d].", d.name, i), before: before}
-		if completing, ok := any(e).(Completer[E]); ok {
+		if completing, ok := any(e).(completer[E]); ok {
 			d.list[i] = completing.Complete(c)
 		}
 		wrong = append(wrong, d.check(i, c.wrong)...)

@@ -34,15 +34,15 @@ func (s PostingContext) CheckDates(dates ...unit.Date) error {
 
 // RefusesStep returns the error of changing a row from before to after, or nil.
 func (s PostingContext) RefusesStep(before, after Row) error {
-	if !Changes(before, after) {
+	if !changes(before, after) {
 		return nil
 	}
 	return s.CheckDates(dates(before, after)...)
 }
 
-// Changes reports whether the step from before to after changes a balance. Pairing does not, nor does marking a row as reversed: the
+// changes reports whether the step from before to after changes a balance. Pairing does not, nor does marking a row as reversed: the
 // reversing row has the effect.
-func Changes(before, after Row) bool {
+func changes(before, after Row) bool {
 	before.ReversedBy, before.PairedWith = after.ReversedBy, after.PairedWith
 	return before != after
 }

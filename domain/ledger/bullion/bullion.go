@@ -14,8 +14,8 @@ import (
 
 // Ledger is the ledger of bullion dealers.
 var Ledger = book.New(book.Spec[Entry, Entry]{
-	Name: "bullion", Title: "Bullion", Metal: true, NoAccount: "Bullion account not found", Mirror: mirror, AddCounterEntries: pair,
-	In: moved, Out: moved,
+	Name: "bullion", Title: "Bullion", Events: "BullionAccount", Metal: true, NoAccount: "Bullion account not found",
+	Mirror: mirror, AddCounterEntries: pair, In: moved, Out: moved,
 })
 
 // The kinds of an entry. Each entry has an effect in one unit (CONTRACT.md L1).

@@ -9,7 +9,7 @@ import (
 
 // Ledger is the ledger of clients.
 var Ledger = book.New(book.Spec[In, Out]{
-	Name: "client", Title: "Client", Metal: true, NoAccount: "Client not found", Mirror: mirror,
+	Name: "client", Title: "Client", Events: "Client", Metal: true, NoAccount: "Client not found", Mirror: mirror,
 	In: func(v book.Movement) In { return In(moved(v)) }, Out: moved,
 })
 

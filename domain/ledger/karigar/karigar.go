@@ -9,7 +9,7 @@ import (
 
 // Ledger is the ledger of karigars.
 var Ledger = book.New(book.Spec[In, Out]{
-	Name: "karigar", Title: "Karigar", Metal: true, NoAccount: "Karigar not found", Mirror: mirror,
+	Name: "karigar", Title: "Karigar", Events: "Karigar", Metal: true, NoAccount: "Karigar not found", Mirror: mirror,
 	In: func(v book.Movement) In {
 		return In{ItemName: v.Description, FineWeight: v.FineWeight, Metal: v.Metal, Other: v.Amount}
 	},

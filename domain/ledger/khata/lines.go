@@ -39,8 +39,8 @@ var renamed = map[string]map[string]string{
 // unused are the fields of a line that a ledger's entries do not have.
 var unused = map[string][]string{"bank": {"weight", "touch", "fine_weight"}, "polisher": {"touch", "fine_weight"}}
 
-// Entry is an entry of any ledger. It has the fields of all ledgers.
-type Entry struct {
+// entry is an entry of any ledger. It has the fields of all ledgers.
+type entry struct {
 	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Description    book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40" doc:"Number of the slip"`
@@ -64,31 +64,31 @@ type Entry struct {
 }
 
 // SchemaName implements http/api's Named.
-func (Entry) SchemaName() string { return "LedgerAnyEntry" }
+func (entry) SchemaName() string { return "LedgerAnyEntry" }
 
 // entries returns the line in the form of its ledger's entries. Metal and money are separate entries of bullion accounts.
-func (l Line) entries() []Entry {
+func (l Line) entries() []entry {
 	switch {
 	case l.Ledger == bank.Ledger.Name:
-		return []Entry{{Description: l.Item, Amount: new(book.Value(l.Amount))}}
+		return []entry{{Description: l.Item, Amount: new(book.Value(l.Amount))}}
 	case l.Ledger == polisher.Ledger.Name:
-		return []Entry{{ItemName: l.Item, Weight: l.Weight, Amount: l.Amount}}
+		return []entry{{ItemName: l.Item, Weight: l.Weight, Amount: l.Amount}}
 	case l.Ledger == karigar.Ledger.Name && l.Side == khatapage.In:
-		return []Entry{{ItemName: l.Item, PureWeight: l.Weight, FinePercent: l.Touch, FineWeight: l.Fine, Other: l.Amount}}
+		return []entry{{ItemName: l.Item, PureWeight: l.Weight, FinePercent: l.Touch, FineWeight: l.Fine, Other: l.Amount}}
 	case l.Ledger == bullion.Ledger.Name && l.Amount != nil:
-		metal := Entry{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine}
-		money := Entry{ItemName: l.Item, Amount: l.Amount}
+		metal := entry{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine}
+		money := entry{ItemName: l.Item, Amount: l.Amount}
 		if l.Weight == nil && l.Touch == nil && l.Fine == nil {
-			return []Entry{money}
+			return []entry{money}
 		}
-		return []Entry{metal, money}
+		return []entry{metal, money}
 	}
-	return []Entry{{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine, Amount: l.Amount}}
+	return []entry{{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine, Amount: l.Amount}}
 }
 
 // side has the entries of one side of a row, and the line of each.
 type side struct {
-	entries []Entry
+	entries []entry
 	of      []int
 }
 
@@ -111,7 +111,7 @@ func grouped(lines []Line, of func(i int) (rowKey, bool)) (keys []rowKey, rows [
 		}
 		row := known[key]
 		if row == nil {
-			row = &[2]side{{entries: []Entry{}}, {entries: []Entry{}}}
+			row = &[2]side{{entries: []entry{}}, {entries: []entry{}}}
 			known[key] = row
 			keys, rows = append(keys, key), append(rows, row)
 		}
@@ -127,7 +127,7 @@ func grouped(lines []Line, of func(i int) (rowKey, bool)) (keys []rowKey, rows [
 }
 
 // inputOf returns the requested content of a row.
-func inputOf(l *book.Ledger, date unit.Date, in, out []Entry) (book.RowInput, error) {
+func inputOf(l *book.Ledger, date unit.Date, in, out []entry) (book.RowInput, error) {
 	return l.Input(&date, raw(in), raw(out))
 }
 
@@ -191,8 +191,8 @@ type SubmitRow struct {
 	Ledger  string    `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
 	Account int64     `json:"account_id" minimum:"1" doc:"ID of the account"`
 	Date    unit.Date `json:"date" doc:"Date of the row"`
-	In      []Entry   `json:"in_entries,omitempty" doc:"IN entries with the fields of the ledger"`
-	Out     []Entry   `json:"out_entries,omitempty" doc:"OUT entries with the fields of the ledger"`
+	In      []entry   `json:"in_entries,omitempty" doc:"IN entries with the fields of the ledger"`
+	Out     []entry   `json:"out_entries,omitempty" doc:"OUT entries with the fields of the ledger"`
 }
 
 // SchemaName implements http/api's Named.
@@ -223,7 +223,7 @@ func Submitting(sent []SubmitRow) (rows []Asked, err error) {
 }
 
 // foreign returns the faults of fields that entries of a side do not have.
-func foreign(entries []Entry, known []string, at string) (wrong []fault.Field) {
+func foreign(entries []entry, known []string, at string) (wrong []fault.Field) {
 	for i, e := range entries {
 		var given map[string]json.RawMessage
 		if json.Unmarshal(raw(e), &given) != nil {

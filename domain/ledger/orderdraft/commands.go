@@ -277,7 +277,7 @@ func (c AddEntry) Decide(s State) ([]event.Event[State], error) {
 	if err := fault.Found(wrong); err != nil {
 		return nil, err
 	}
-	return []event.Event[State]{EntryAdded{e.of(Entry{ID: c.ID, Parser: Staff, Confidence: unit.Share(unit.Whole),
+	return []event.Event[State]{EntryAdded{e.of(Entry{ID: c.ID, Parser: staff, Confidence: unit.Share(unit.Whole),
 		Proposals: []Proposal{}})}}, nil
 }
 

@@ -28,7 +28,7 @@ type Convert struct {
 // Warnings returns the warnings about an order's slip.
 type Warnings func(o order.Order) []order.Warning
 
-// Decide plans the orders. It returns [ErrNotReady] with the missing fields of each entry.
+// Decide plans the orders. It returns [errNotReady] with the missing fields of each entry.
 func (c Convert) Decide(s State) ([]event.Event[State], error) {
 	orders, err := c.Plan(s)
 	if err != nil {
@@ -113,7 +113,7 @@ func (e Entry) lacks(place int) (lacking []fault.Field) {
 }
 
 func notReady(lacking []fault.Field) error {
-	return &fault.Error{Kind: ErrNotReady.Kind, Detail: ErrNotReady.Detail, Fields: lacking}
+	return &fault.Error{Kind: errNotReady.Kind, Detail: errNotReady.Detail, Fields: lacking}
 }
 
 // noClient returns the fault of an entry with a deleted client.

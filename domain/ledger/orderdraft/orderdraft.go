@@ -44,14 +44,14 @@ var (
 	ErrNotFound = fault.New(fault.NotFound, "Order draft not found") // also returned to callers without access to the draft
 	ErrNoEntry  = fault.New(fault.NotFound, "Order draft entry not found")
 	ErrEmpty    = fault.New(fault.Conflict, "Order draft has no entries")
-	ErrNotReady = fault.New(fault.Conflict, "Order draft is not ready")
+	errNotReady = fault.New(fault.Conflict, "Order draft is not ready")
 )
 
 // The parsers of an entry.
 const (
 	Rules = "rules" // the parser without a model
 	Model = "model"
-	Staff = "staff"
+	staff = "staff"
 )
 
 // Entry is one item of a draft. Its names are as written by the sender. Unknown fields are nil.

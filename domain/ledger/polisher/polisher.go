@@ -11,7 +11,8 @@ import (
 // Ledger is the ledger of polishers. The types of its accounts are 0 regular, 1 meena (enamel) and 2 rodium (rhodium
 // plating).
 var Ledger = book.New(book.Spec[In, Out]{
-	Name: "polisher", Title: "Polisher", Types: 3, Metal: true, Gross: true, NoAccount: "Polisher not found", Mirror: mirror,
+	Name: "polisher", Title: "Polisher", Events: "Polisher", Types: 3, Metal: true, Gross: true,
+	NoAccount: "Polisher not found", Mirror: mirror,
 	In: func(v book.Movement) In {
 		return In{Weight: v.FineWeight, Metal: v.Metal, Amount: v.Amount, Description: v.Description}
 	},

@@ -35,8 +35,8 @@ func ReadText(from io.Reader) (*Text, error) {
 		return nil, err
 	}
 	words := strings.Fields(t.next)
-	if len(words) != 6 || words[0] != Version || words[2] != "as_of" || words[4] != "known_at" {
-		return nil, fmt.Errorf("its first line is not one of %s", Version)
+	if len(words) != 6 || words[0] != version || words[2] != "as_of" || words[4] != "known_at" {
+		return nil, fmt.Errorf("its first line is not one of %s", version)
 	}
 	position, err := strconv.ParseUint(words[1], 10, 63)
 	t.Position = event.Position(position)

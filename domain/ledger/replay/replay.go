@@ -20,8 +20,8 @@ import (
 type Books struct {
 	KnownAt  event.Position // events after this position are ignored; 0: none are ignored
 	Position event.Position // position of the last event
-	Breaches []Breach       // the first 100
-	Doubts   []Doubt        // the first 100
+	Breaches []breach       // the first 100
+	Doubts   []doubt        // the first 100
 
 	accounts   map[int64]*account
 	rows       rows
@@ -34,15 +34,15 @@ type Books struct {
 	past  bool
 }
 
-// Breach is an event that breaks an invariant.
-type Breach struct {
+// breach is an event that breaks an invariant.
+type breach struct {
 	Position     event.Position
 	Account, Row int64
 	Text         string
 }
 
-// Doubt is an event that this program cannot read. After its position, the affected records are unknown.
-type Doubt struct {
+// doubt is an event that this program cannot read. After its position, the affected records are unknown.
+type doubt struct {
 	Position     event.Position
 	Stream, Type string
 	Account      int64     // 0: all accounts of the workspace
@@ -188,7 +188,7 @@ func (b *Books) accountOf(category, id string) int64 {
 }
 
 func (b *Books) doubted(e event.Stored, w *workspace, of int64, reason string) {
-	d := Doubt{Position: e.Position, Stream: e.Stream, Type: e.Type, Reason: reason}
+	d := doubt{Position: e.Position, Stream: e.Stream, Type: e.Type, Reason: reason}
 	mark := func(at *event.Position) {
 		if *at == 0 {
 			*at = e.Position
@@ -224,7 +224,7 @@ func (b *Books) workspace(id uuid.UUID) *workspace {
 // rule records a breach if kept is false.
 func (b *Books) rule(kept bool, e recorded, account, row int64, text string) {
 	if !kept && len(b.Breaches) < maxFindings {
-		b.Breaches = append(b.Breaches, Breach{e.Position, account, row, text})
+		b.Breaches = append(b.Breaches, breach{e.Position, account, row, text})
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// Version is the first word of the text of books.
-const Version = "bahi-books/v1"
+// version is the first word of the text of books.
+const version = "bahi-books/v1"
 
 // closingVersion is the first line of the text of closing balances.
 const closingVersion = "bahi-closing/v1\n"
@@ -96,7 +96,7 @@ func NewWriter(h Header, yield func(Line) error) (*Writer, error) {
 	if h.AsOf != nil {
 		asOf = h.AsOf.String()
 	}
-	return w, w.line(Line{}, Version, h.Position, "as_of", asOf, "known_at", known)
+	return w, w.line(Line{}, version, h.Position, "as_of", asOf, "known_at", known)
 }
 
 // line yields a line of words.

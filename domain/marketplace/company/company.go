@@ -92,12 +92,12 @@ type Deleted struct{}
 
 // Evolve creates the company.
 func (e Created) Evolve(State) State {
-	return State{Name: e.Name, Slug: e.Slug, Profile: Profile{}.After(e.Profile), DomainKey: e.DomainKey}
+	return State{Name: e.Name, Slug: e.Slug, Profile: Profile{}.after(e.Profile), DomainKey: e.DomainKey}
 }
 
 // Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
-	s.Name, s.Profile = e.Name.Or(s.Name), s.Profile.After(e.Profile)
+	s.Name, s.Profile = e.Name.Or(s.Name), s.Profile.after(e.Profile)
 	s.DomainKey, s.Verified = e.DomainKey.Or(s.DomainKey), e.Verified.Or(s.Verified)
 	return s
 }
@@ -105,8 +105,8 @@ func (e Edited) Evolve(s State) State {
 // Evolve deletes the company.
 func (Deleted) Evolve(State) State { return State{} }
 
-// After returns the profile after a change.
-func (p Profile) After(change Profile) Profile {
+// after returns the profile after a change.
+func (p Profile) after(change Profile) Profile {
 	patch.Apply(&p, &change)
 	return p
 }
@@ -116,7 +116,7 @@ func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
 	phone, wrongPhone := change.Phone.With(func(text string) (string, error) { return wording.Phone("phone", text) })
 	change.Phone = phone
 	wrong := fault.Join(wrongPhone, wording.TidyAll(&p, &change, formatsFor(anyGSTIN)))
-	if after := p.After(change); after.Pincode.Present() && (change.Pincode.Present() || change.Country.Present()) {
+	if after := p.after(change); after.Pincode.Present() && (change.Pincode.Present() || change.Country.Present()) {
 		code, err := pincode(after.Pincode.Value, after.Country.Value)
 		if wrong = fault.Join(wrong, err); code != p.Pincode.Value {
 			change.Pincode = patch.Set(code)

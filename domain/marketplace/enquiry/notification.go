@@ -46,15 +46,15 @@ type Notified struct {
 
 // Evolve stores the last result of each port, and the first lead.
 func (e Notified) Evolve(s Notifications) Notifications {
-	of := map[Port]Outcome{}
+	of := map[Port]outcome{}
 	maps.Copy(of, s.Of)
-	of[e.Port] = Outcome{Status: e.Status, Error: e.Error, At: e.At, Delivered: e.Delivered}
+	of[e.Port] = outcome{Status: e.Status, Error: e.Error, At: e.At, Delivered: e.Delivered}
 	s.Lead = cmp.Or(s.Lead, e.Lead)
 	return Notifications{Of: of, Lead: s.Lead}
 }
 
-// Outcome is the result of a notification.
-type Outcome struct {
+// outcome is the result of a notification.
+type outcome struct {
 	Status string
 	Error  string
 	At     time.Time
@@ -65,7 +65,7 @@ type Outcome struct {
 // ranks orders the receipts of a notification by chat, so that late, repeated and reordered receipts have no effect (CONTRACT.md N3).
 var ranks = map[string]int{Skipped: 1, Done: 2, Failed: 3}
 
-func (o Outcome) rank() int {
+func (o outcome) rank() int {
 	if o.Delivered {
 		return len(ranks) + 1
 	}
@@ -77,7 +77,7 @@ const NoticePrefix = "enq_"
 
 // Notifications has the results of notifying the company.
 type Notifications struct {
-	Of   map[Port]Outcome
+	Of   map[Port]outcome
 	Lead string // the crm's id
 }
 
@@ -96,7 +96,7 @@ func (c Note) Decide(s Notifications) ([]event.Event[Notifications], error) {
 	e := c.Notified
 	known := before.Status == Done || before.Status == e.Status && before.Error == e.Error
 	if e.Port == Chat {
-		known = before.rank() >= Outcome{Status: e.Status, Delivered: e.Delivered}.rank()
+		known = before.rank() >= outcome{Status: e.Status, Delivered: e.Delivered}.rank()
 	}
 	if known {
 		return nil, nil

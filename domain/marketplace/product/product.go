@@ -88,7 +88,7 @@ type Details struct {
 
 // Limits of numbers.
 const (
-	MaxPrice  = 999_999_999_999_999
+	maxPrice  = 999_999_999_999_999
 	maxMOQ    = 1_000_000_000
 	maxImages = 20
 	maxURL    = 2048
@@ -252,8 +252,8 @@ func named(text string) (string, error) { return wording.Required("name", text, 
 
 // priced returns a valid price.
 func priced(amount int64) (int64, error) {
-	if amount < 0 || amount > MaxPrice {
-		return 0, fault.Wrong("price_amount", "expected 0 to "+strconv.Itoa(MaxPrice))
+	if amount < 0 || amount > maxPrice {
+		return 0, fault.Wrong("price_amount", "expected 0 to "+strconv.Itoa(maxPrice))
 	}
 	return amount, nil
 }

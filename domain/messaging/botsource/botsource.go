@@ -42,8 +42,8 @@ var (
 // The statuses.
 const (
 	Processing = "processing"
-	Ready      = "ready"
-	Failed     = "failed"
+	ready      = "ready"
+	failed     = "failed"
 )
 
 // State is the state that decisions and responses require.
@@ -117,7 +117,7 @@ func (Requested) Evolve(s State) State {
 
 // Evolve marks the source as ready.
 func (e Read) Evolve(s State) State {
-	s.Status, s.Error, s.Chunks = Ready, "", e.Chunks
+	s.Status, s.Error, s.Chunks = ready, "", e.Chunks
 	if s.URL != "" {
 		s.Name, s.Hash, s.FetchedAt = e.Title, e.Hash, e.FetchedAt
 	}
@@ -126,7 +126,7 @@ func (e Read) Evolve(s State) State {
 
 // Evolve sets the reason.
 func (e ReadFailed) Evolve(s State) State {
-	s.Status, s.Error = Failed, e.Error
+	s.Status, s.Error = failed, e.Error
 	return s
 }
 
@@ -225,7 +225,7 @@ func (c Conclude) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Bot == 0:
 		return nil, nil
-	case c.Failure != "" && s.Error == c.Failure, c.Failure == "" && s.Status == Ready && s.Chunks == c.Chunks && s.URL == "":
+	case c.Failure != "" && s.Error == c.Failure, c.Failure == "" && s.Status == ready && s.Chunks == c.Chunks && s.URL == "":
 		return nil, nil
 	case c.Failure != "":
 		return []event.Event[State]{ReadFailed{Error: c.Failure}}, nil

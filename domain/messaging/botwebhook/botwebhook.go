@@ -67,7 +67,7 @@ const (
 	Fixed = "fixed"
 
 	InQuery = "query_param"
-	InBody  = "post_data"
+	inBody  = "post_data"
 	InPath  = "path_param"
 
 	String   = "string"

@@ -254,11 +254,11 @@ func (c Call) placed(complete bool) (faults []error) {
 		switch {
 		case p.Place == InPath && c.URL != "" && parameterName.MatchString(p.Name) && !found[p.Name]:
 			faults = append(faults, fault.Wrong(field, "the url has no placeholder {"+p.Name+"}"))
-		case p.Place == InBody && c.Method == "GET":
+		case p.Place == inBody && c.Method == "GET":
 			faults = append(faults, fault.Wrong(field, "GET has no body"))
 		case p.Place == InPath:
 			delete(found, p.Name)
-		case p.Place != InBody && p.Place != InQuery:
+		case p.Place != inBody && p.Place != InQuery:
 			complete = false
 		}
 	}

@@ -31,7 +31,7 @@ var (
 // The types of campaigns.
 const (
 	Broadcast = "broadcast"
-	Drip      = "drip"
+	drip      = "drip"
 	Triggered = "trigger"
 	Survey    = "survey"
 )
@@ -46,8 +46,8 @@ const (
 	StatusFailed = "failed"
 )
 
-// All is the audience of all contacts.
-const All = "all"
+// all is the audience of all contacts.
+const all = "all"
 
 // Plan has the messages and the audience of a campaign.
 type Plan struct {

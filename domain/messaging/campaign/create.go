@@ -52,7 +52,7 @@ type Create struct {
 
 // ListID returns the id of the audience's list, 0 for all contacts.
 func (c Create) ListID() (id int64, ok bool) {
-	if c.Audience == All {
+	if c.Audience == all {
 		return 0, true
 	}
 	id, err := strconv.ParseInt(string(c.Audience), 10, 64)
@@ -86,9 +86,9 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 		Name: name, Type: c.Type, Template: c.TemplateID, Channel: c.Templates[c.TemplateID].Channel, Audience: string(c.Audience), List: list,
 		Schedule: c.Schedule, Params: c.TemplateParams, Steps: c.Steps, Trigger: c.Trigger,
 	}
-	typed := slices.Contains([]string{Broadcast, Drip, Triggered, Survey}, c.Type) // else the type itself is refused
+	typed := slices.Contains([]string{Broadcast, drip, Triggered, Survey}, c.Type) // else the type itself is refused
 	switch {
-	case typed && c.Type != Drip && len(c.Steps) > 0:
+	case typed && c.Type != drip && len(c.Steps) > 0:
 		refuse("steps", "only a drip has steps")
 	case len(c.Steps) > 0 && c.Steps[0].TemplateID != c.TemplateID:
 		refuse("steps[0].templateId", "must be templateId")

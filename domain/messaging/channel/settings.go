@@ -53,20 +53,20 @@ func (s State) Sender() string {
 
 // The handling of calls with messages to a channel.
 const (
-	Delivered   = "delivered"
+	delivered   = "delivered"
 	Unconfirmed = "unconfirmed" // calls are stored until the channel's sender is verified
-	NoCalls     = "none"        // no call can name the channel
+	noCalls     = "none"        // no call can name the channel
 )
 
 // Incoming returns how calls to the channel are handled.
 func (s State) Incoming() string {
 	switch {
 	case s.Type == Gmail, s.Type == Chat && s.Sender() == "":
-		return NoCalls
+		return noCalls
 	case s.Type == Chat && s.IdentityKey == "":
 		return Unconfirmed
 	}
-	return Delivered
+	return delivered
 }
 
 // formV1 is a dialect with calls that identify the channel only by its phone.
@@ -194,11 +194,11 @@ func (s Secrets) on(before Secrets) Secrets {
 type Input struct {
 	APIKey      patch.Field[string] `json:"apiKey,omitzero" maxLength:"4096"      doc:"API key of a chat provider, or token of a bot; never shown again"`
 	AccessToken patch.Field[string] `json:"accessToken,omitzero" maxLength:"4096" doc:"OAuth access token of gmail or twitter; never shown again"`
-	Settings    Given               `json:"settings,omitzero" doc:"Settings of the network"`
+	Settings    given               `json:"settings,omitzero" doc:"Settings of the network"`
 }
 
-// Given are settings as sent by a client.
-type Given struct {
+// given are settings as sent by a client.
+type given struct {
 	Change
 
 	ConsumerSecret patch.Field[string] `json:"consumerSecret,omitzero" maxLength:"4096" doc:"Secret with which twitter signs its calls; never shown again"`

@@ -41,7 +41,7 @@ var ErrNotFound = fault.New(fault.NotFound, "Contact not found")
 
 // The values of a new contact, and the status set by staff replies.
 const (
-	Open     = "open"
+	open     = "open"
 	Manual   = "manual"
 	Resolved = "resolved"
 	Pending  = "pending" // staff must reply: bots do not
@@ -103,7 +103,7 @@ type Deleted struct{}
 // Evolve creates the contact.
 func (e Added) Evolve(State) State {
 	return State{Name: e.Name, Phone: e.Phone, PhoneKey: e.PhoneKey, PhoneText: e.PhoneText, Email: e.Email, Source: e.Source,
-		ReplyBot: true, Status: Open, ByHand: e.Source == Manual}
+		ReplyBot: true, Status: open, ByHand: e.Source == Manual}
 }
 
 // Evolve sets the changed fields.
@@ -257,7 +257,7 @@ func (Reopen) Decide(s State) ([]event.Event[State], error) {
 	if s.Status != Resolved {
 		return nil, nil
 	}
-	return []event.Event[State]{Edited{Status: patch.Set(Open)}}, nil
+	return []event.Event[State]{Edited{Status: patch.Set(open)}}, nil
 }
 
 // Delete deletes a contact.

@@ -77,11 +77,11 @@ type Content struct {
 	Type  string         `json:"type"` // text, image or template; an incoming message may have other types of the network
 	Text  event.Personal `json:"text,omitzero"`
 	Image event.Personal `json:"image,omitzero"` // URL
-	Media *Media         `json:"media,omitempty"`
+	Media *media         `json:"media,omitempty"`
 }
 
-// Media is the file of an incoming message.
-type Media struct {
+// media is the file of an incoming message.
+type media struct {
 	Ref         event.Personal `json:"ref,omitzero"` // id at the network, or URL
 	ContentType string         `json:"content_type,omitempty"`
 }
@@ -480,7 +480,7 @@ func (c Receive) Decide(State) ([]event.Event[State], error) {
 	said := content(c.Contact, c.Text, c.Image)
 	said.Type = cmp.Or(c.Type, said.Type)
 	if c.Ref != "" {
-		said.Media = &Media{Ref: sealed(c.Contact, c.Ref), ContentType: c.RefType}
+		said.Media = &media{Ref: sealed(c.Contact, c.Ref), ContentType: c.RefType}
 	}
 	return []event.Event[State]{Received{
 		Content: said, Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at, ArrivedAt: c.ArrivedAt.UTC(),

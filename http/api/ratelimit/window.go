@@ -32,8 +32,8 @@ func (l Limit) String() string {
 
 // The maximum of a limit, because the times of a window take memory.
 const (
-	MaxRequests = 1_000_000
-	Longest     = 24 * time.Hour
+	maxRequests = 1_000_000
+	longest     = 24 * time.Hour
 )
 
 // Parse parses a limit such as 20/1m or 5/30s, or off.
@@ -43,12 +43,12 @@ func Parse(text string) (Limit, error) {
 	}
 	number, duration, found := strings.Cut(text, "/")
 	requests, err := strconv.Atoi(number)
-	if !found || err != nil || requests < 1 || requests > MaxRequests {
-		return Limit{}, fmt.Errorf("limit %q: expected 1 to %d requests in a time, such as 20/1m, or off", text, MaxRequests)
+	if !found || err != nil || requests < 1 || requests > maxRequests {
+		return Limit{}, fmt.Errorf("limit %q: expected 1 to %d requests in a time, such as 20/1m, or off", text, maxRequests)
 	}
 	per, err := time.ParseDuration(duration)
-	if err != nil || per < time.Second || per > Longest || per%time.Second != 0 {
-		return Limit{}, fmt.Errorf("limit %q: the time is whole seconds, from 1s to %s", text, Longest)
+	if err != nil || per < time.Second || per > longest || per%time.Second != 0 {
+		return Limit{}, fmt.Errorf("limit %q: the time is whole seconds, from 1s to %s", text, longest)
 	}
 	return Limit{Requests: requests, Per: per}, nil
 }

@@ -220,7 +220,7 @@ func (r *run) failOver(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) noteFailover(op Operation, begun time.Duration) {
+func (r *run) noteFailover(op operation, begun time.Duration) {
 	if r.settings.Log != "journal" {
 		r.load.note(Call{Client: r.settings.Clients, Op: op, Start: begun, End: time.Since(r.load.began), Status: 200})
 	}

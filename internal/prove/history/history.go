@@ -18,30 +18,30 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Operation names the effect of a call.
-type Operation string
+// operation names the effect of a call.
+type operation string
 
 // The operations. Copy and Promote are not calls of a client: the database is copied, and the copy replaces it.
 const (
-	Add     Operation = "add"     // posts a row
-	Edit    Operation = "edit"    // changes its amount
-	Delete  Operation = "delete"  // deletes it
-	ReadRow Operation = "read"    // reads a row
-	List    Operation = "list"    // reads the rows of an account
-	Balance Operation = "balance" // reads the balance of an account
-	SetLock Operation = "lock"    // locks the books through a date
-	GetLock Operation = "locked"  // reads the lock
-	Claim   Operation = "claim"   // creates a contact with a phone
-	Release Operation = "release" // takes the phone from the contact
-	Copy    Operation = "copy"
-	Promote Operation = "promote"
+	Add     operation = "add"     // posts a row
+	Edit    operation = "edit"    // changes its amount
+	Delete  operation = "delete"  // deletes it
+	readRow operation = "read"    // reads a row
+	List    operation = "list"    // reads the rows of an account
+	Balance operation = "balance" // reads the balance of an account
+	SetLock operation = "lock"    // locks the books through a date
+	GetLock operation = "locked"  // reads the lock
+	Claim   operation = "claim"   // creates a contact with a phone
+	Release operation = "release" // takes the phone from the contact
+	Copy    operation = "copy"
+	Promote operation = "promote"
 )
 
 // Call is one request and its response. Times are nanoseconds since the history began.
 type Call struct {
 	Client    int           `json:"client"`
 	Node      int           `json:"node"`
-	Op        Operation     `json:"op"`
+	Op        operation     `json:"op"`
 	Start     time.Duration `json:"start"`
 	End       time.Duration `json:"end,omitempty"` // 0: the outcome is unknown
 	Workspace string        `json:"workspace,omitempty"`
@@ -140,14 +140,14 @@ func (h History) Save(path string) error {
 	return errors.Join(err, buffered.Flush(), f.Close())
 }
 
-// Anomaly is a part of a history that no order of the calls explains.
-type Anomaly struct {
+// anomaly is a part of a history that no order of the calls explains.
+type anomaly struct {
 	Rule, Of string // the rule, and the row, account, key, value or position
 	What     string
 	Picture  string // path of porcupine's picture, if there is one
 }
 
-func (a Anomaly) String() string {
+func (a anomaly) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s: %s %s", a.Rule, a.Of, a.What, a.Picture))
 }
 
@@ -157,7 +157,7 @@ type Checked struct {
 	Calls     int
 	Unknown   int // calls of unknown outcome
 	Undecided int // number of parts for which porcupine ran out of time
-	Anomalies []Anomaly
+	Anomalies []anomaly
 }
 
 // patience limits the check of one part.
@@ -172,7 +172,7 @@ func (h History) Check(folder string) Checked {
 		}
 	}
 	for _, f := range h.Findings {
-		result.Anomalies = append(result.Anomalies, Anomaly{Rule: "run", What: f})
+		result.Anomalies = append(result.Anomalies, anomaly{Rule: "run", What: f})
 	}
 	byRow, byAccount := map[string][]Call{}, map[string][]Call{}
 	byKey, byPhone, byWorkspace := map[string][]Call{}, map[string][]Call{}, map[string][]Call{}
@@ -198,7 +198,7 @@ func (h History) Check(folder string) Checked {
 		case Add, Edit, Delete:
 			put(byRow, c.Row, c)
 			put(byAccount, strconv.FormatInt(c.Account, 10), c)
-		case ReadRow:
+		case readRow:
 			put(byRow, c.Row, c)
 		case Balance:
 			put(byAccount, strconv.FormatInt(c.Account, 10), c)
@@ -273,7 +273,7 @@ func check[S any](h History, result *Checked, folder string, r rule[S], parts ma
 		case porcupine.Unknown:
 			result.Undecided++
 		default:
-			a := Anomaly{Rule: r.name, Of: of, What: "no order of the calls explains the responses"}
+			a := anomaly{Rule: r.name, Of: of, What: "no order of the calls explains the responses"}
 			name := strings.Map(func(r rune) rune {
 				if r == '/' || r == ' ' {
 					return '-'

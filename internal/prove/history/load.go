@@ -200,7 +200,7 @@ func (c *client) step(ctx context.Context, s *set) {
 		call.Op, call.Account, call.ID, call.Phone = Release, 0, of.ID, of.Phone
 	case n < 68 && len(rows) > 0:
 		row := newest(c, rows)
-		call.Op, call.Account, call.Row, call.ID = ReadRow, row.Account, row.Row, row.ID
+		call.Op, call.Account, call.Row, call.ID = readRow, row.Account, row.Row, row.ID
 	case n < 82:
 		call.Op = List
 	case n < 86:
@@ -252,7 +252,7 @@ func (c Call) request() (r request) {
 		r.method, r.path, r.body = "PUT", ledger, fmt.Sprintf(`{"id":%d,%s}`, c.ID, entries)
 	case Delete:
 		r.method, r.path = "DELETE", fmt.Sprintf("%s/row/%d", ledger, c.ID)
-	case ReadRow:
+	case readRow:
 		r.method, r.path = "GET", fmt.Sprintf("%s/row/%d", ledger, c.ID)
 	case List:
 		r.method, r.path = "GET", ledger
@@ -318,7 +318,7 @@ func (c *client) do(ctx context.Context, s *set, call Call) {
 	if err := call.decode(a); err != nil {
 		call.Problem = err.Error()
 	}
-	if !call.writes() && !call.ok() && (call.Op != ReadRow || call.Status != http.StatusNotFound) {
+	if !call.writes() && !call.ok() && (call.Op != readRow || call.Status != http.StatusNotFound) {
 		return
 	}
 	c.note(call)
@@ -363,7 +363,7 @@ func (c *Call) decode(a bench.Answer) error {
 		err := json.Unmarshal(a.Body, &made)
 		c.ID = made.ID
 		return err
-	case ReadRow, List:
+	case readRow, List:
 		var read []bankRow
 		var one bankRow
 		if c.Op == List {

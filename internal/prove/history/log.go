@@ -86,9 +86,9 @@ func (l ledger) rowAt(id, position int64) (v version, there bool) {
 
 // checkLog checks that the positions are dense, that each acknowledged write is in the log once, and that each read shows the log at its
 // position.
-func (h History) checkLog() (all []Anomaly) {
+func (h History) checkLog() (all []anomaly) {
 	wrong := func(of any, format string, values ...any) {
-		all = append(all, Anomaly{Rule: "log", Of: fmt.Sprint(of), What: fmt.Sprintf(format, values...)})
+		all = append(all, anomaly{Rule: "log", Of: fmt.Sprint(of), What: fmt.Sprintf(format, values...)})
 	}
 	for n, e := range h.Log {
 		if e.Position != int64(n)+1 {
@@ -122,7 +122,7 @@ func (h History) checkLog() (all []Anomaly) {
 		switch {
 		case c.writes():
 			what = h.checkWrite(l, c)
-		case c.Op == List, c.Op == Balance, c.Op == ReadRow:
+		case c.Op == List, c.Op == Balance, c.Op == readRow:
 			what = checkRead(l, c)
 		}
 		if what != "" {
@@ -171,7 +171,7 @@ func checkRead(l ledger, c Call) string {
 	if c.KnownAt != 0 {
 		at = c.KnownAt
 	}
-	if c.Op == ReadRow {
+	if c.Op == readRow {
 		v, there := l.rowAt(c.ID, at)
 		if is := c.Rows[0]; !there || v.amount != is.Amount || v.revision != is.Revision {
 			return fmt.Sprintf("the log has %+v", v)

@@ -68,7 +68,7 @@ var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 	switch c.Op {
 	case Add:
 		return added(r, c)
-	case ReadRow, List: // part of a divided list, which shows this row or does not
+	case readRow, List: // part of a divided list, which shows this row or does not
 		if c.Status == 404 || c.Op == List && len(c.Rows) == 0 {
 			return r, !r.there() || !r.is(c.ID)
 		}
