@@ -123,6 +123,17 @@ var campaigns = &resource{
 		return textOf(c["reason"])
 	},
 	more: (*desk).reach,
+	links: func(_ *desk, c map[string]any) []choice {
+		query := url.Values{"optIn": {"false"}}
+		switch audience := textOf(c["audience"]); audience {
+		case "parties":
+			return nil
+		case "all":
+		default:
+			query.Set("listId", audience)
+		}
+		return []choice{{Value: Path + "/list/contacts?" + query.Encode(), Text: "Contacts without consent"}}
+	},
 	each: []action{
 		{
 			operation: "send-campaign", button: "Send", about: "It goes out at once, to those of its contacts who have consented.", did: "sent",

@@ -213,6 +213,8 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	clerk.POST(fmt.Sprintf("/client-ledger/%d", account), `{"date":"2025-03-01","out_entries":[{"amount":1200}]}`).Status(201)
 	listed := b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide", "Changed since it was asked", "₹0.00 settled")
 	require.Contains(t, listed.Text, fmt.Sprintf(`<a href="/app/accounts/client/%d">Meera</a>`, account))
+	require.Contains(t, listed.Text, fmt.Sprintf(`<a href="/app/inbox/%d">Meera Shah</a>`, contact), "the reply is in the conversation")
+	require.NotContains(t, listed.Says("No contact").Words(), "no_contact")
 	require.NotContains(t, listed.Words(), "Crystal")
 	decide := with(form(b.get(one+"/parties"), one+"/parties", `value="decide-confirmation"`), "outcome", "disputed",
 		"note", "bill 118 is missing")

@@ -99,12 +99,17 @@ var patterns = func() map[language][]pattern {
 	return of
 }()
 
-// isoDay is a day in a message of the interface.
-var isoDay = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+// fieldOrDay is a date, or the JSON name of a field, in a message of the interface.
+var fieldOrDay = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2}|[a-z]+_[a-z]+)\b`)
 
-// said translates a message of the interface, and formats its dates for people.
+// said translates a message of the interface, and formats its dates and its fields of entries for people.
 func (l language) said(text string) string {
-	return isoDay.ReplaceAllStringFunc(l.message(text), l.day)
+	return fieldOrDay.ReplaceAllStringFunc(l.message(text), func(found string) string {
+		if slices.Contains(entryFields, found) {
+			return strings.ReplaceAll(found, "_", " ")
+		}
+		return l.day(found)
+	})
 }
 
 func (l language) message(text string) string {

@@ -324,6 +324,7 @@ func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
 		require.NotContains(t, language("gu").said(text), "{")
 	}
 	require.Equal(t, "Books are locked through 31 Mar 2025", language("en").said("Books are locked through 2025-03-31"))
+	require.Equal(t, "requires pure weight or fine weight", language("en").said("requires pure_weight or fine_weight"))
 	for text := range messages(t) {
 		if !forPrograms[text] {
 			text = strings.ReplaceAll(text, "{}", "7")
