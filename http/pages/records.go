@@ -79,7 +79,11 @@ func (d *desk) serve() page {
 		if d.refs == nil {
 			d.refs = references{}
 		}
-		d.refs[field] = d.accountRefs(kind)
+		if kind == "contact" {
+			d.refs[field] = d.contactRefs()
+		} else {
+			d.refs[field] = d.accountRefs(kind)
+		}
 	}
 	if d.r.Method == http.MethodPost {
 		return d.act()
