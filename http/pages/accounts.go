@@ -224,7 +224,8 @@ func confirmationResource() *resource {
 			word: "parties", title: "Parties", list: "list-confirmation-parties", inline: true,
 			columns: []string{"name", "kind", "status", "reason", "balance", "contactId", "note"}, cells: "asked", weights: []string{"balance"},
 			each: []action{{
-				operation: "decide-confirmation", button: "Decide", did: "changed",
+				operation: "decide-confirmation", button: "Decide", did: "changed", fields: []string{"outcome", "note"},
+				about: "The reply is in the conversation with the contact. Your decision counts in place of it.",
 				when: inStatus("open", "failed", "silent", "answered", "confirmed", "disputed"),
 			}},
 		}},
