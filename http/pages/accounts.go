@@ -226,7 +226,7 @@ func confirmationResource() *resource {
 			each: []action{{
 				operation: "decide-confirmation", button: "Decide", did: "changed", fields: []string{"outcome", "note"},
 				about: "The reply is in the conversation with the contact. Your decision counts in place of it.",
-				when: inStatus("open", "failed", "silent", "answered", "confirmed", "disputed"),
+				when:  inStatus("open", "failed", "silent", "answered", "confirmed", "disputed"),
 			}},
 		}},
 	}

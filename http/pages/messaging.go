@@ -124,15 +124,11 @@ var campaigns = &resource{
 	},
 	more: (*desk).reach,
 	links: func(_ *desk, c map[string]any) []choice {
-		query := url.Values{"optIn": {"false"}}
-		switch audience := textOf(c["audience"]); audience {
-		case "parties":
+		if c["audience"] == "parties" {
 			return nil
-		case "all":
-		default:
-			query.Set("listId", audience)
 		}
-		return []choice{{Value: Path + "/list/contacts?" + query.Encode(), Text: "Contacts without consent"}}
+		list := url.QueryEscape(strings.TrimPrefix(textOf(c["audience"]), "all"))
+		return []choice{{Value: Path + "/list/contacts?optIn=false&listId=" + list, Text: "Contacts without consent"}}
 	},
 	each: []action{
 		{

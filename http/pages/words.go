@@ -106,7 +106,7 @@ var fieldOrDay = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2}|[a-z]+_[a-z]+)\b`)
 func (l language) said(text string) string {
 	return fieldOrDay.ReplaceAllStringFunc(l.message(text), func(found string) string {
 		if slices.Contains(entryFields, found) {
-			return strings.ReplaceAll(found, "_", " ")
+			return strings.ToLower(l.t(labelOf(found)))
 		}
 		return l.day(found)
 	})
