@@ -112,6 +112,9 @@ func (l language) said(text string) string {
 	})
 }
 
+// networkCode is the code of a chat network's error at the end of a message.
+var networkCode = regexp.MustCompile(` \(\d+\)$`)
+
 func (l language) message(text string) string {
 	words := translations[l]
 	if translated, known := words[text]; known {
@@ -135,6 +138,9 @@ func (l language) message(text string) string {
 			}
 		}
 		return translated
+	}
+	if code := networkCode.FindString(text); code != "" {
+		return l.message(strings.TrimSuffix(text, code)) + code
 	}
 	if first, rest, several := strings.Cut(text, "; "); several { // see detail
 		return l.message(first) + "; " + l.message(rest)
