@@ -222,7 +222,8 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 		`{"accounts":[2],"as_of":"2025-03-31","channelId":1,"templateId":2}`).Status(201).Text))
 	b.get(fmt.Sprint(confirmations, "/", second)).Is(200).Says("Ravi · 31 Mar 2025", "Nobody gets a message", "Skipped 1")
 	clerk.POST(fmt.Sprintf("/client-ledger/%d", account), `{"date":"2025-03-01","out_entries":[{"amount":1200}]}`).Status(201)
-	listed = b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide", "Outcome Confirmed Disputed Note", "Changed since it was asked", "₹0.00 settled")
+	listed = b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide", "Outcome Confirmed Disputed Note",
+		"Changed since it was asked", "₹0.00 settled")
 	require.Contains(t, listed.Text, fmt.Sprintf(`<a href="/app/accounts/client/%d">Meera</a>`, account))
 	require.Contains(t, listed.Text, fmt.Sprintf(`<a href="/app/inbox/%d">Meera Shah</a>`, contact), "the reply is in the conversation")
 	require.NotContains(t, listed.Says("No contact").Words(), "no_contact")

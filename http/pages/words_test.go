@@ -257,8 +257,8 @@ var verbOf = regexp.MustCompile(`%[+#.0-9]*[a-z]`)
 // telling are the functions and fields of these packages that take messages.
 var telling = map[string]bool{
 	"New": true, "Newf": true, "Wrong": true, "warnf": true, "doubt": true, "conflictWith": true,
-	"Message": true, "Detail": true, "NoAccount": true, "tooMany": true, "negative": true, "needsMetal": true, "errAllRefused": true, "ErrNoChannel": true,
-	"UnsendableError": true,
+	"Message": true, "Detail": true, "NoAccount": true, "tooMany": true, "negative": true, "needsMetal": true,
+	"errAllRefused": true, "ErrNoChannel": true, "UnsendableError": true,
 }
 
 // messagesIn adds the messages of a part of a program.
@@ -314,7 +314,8 @@ var forPrograms = map[string]bool{
 	"expected true or false":                       true, "differs from row_id": true, "differs from the header Bahi-Reason": true,
 	"is required: the id of the row": true, "must be given once": true, "no message has the receipt's id yet": true,
 	"respond-async has no dry run: nothing would be read": true, "take `counter` out to set it yourself": true,
-	"the run of the campaign has ended": true, "nothing waits for an answer": true, "the text differs": true, "there is no such tool": true, "requires page_size": true,
+	"the run of the campaign has ended": true, "nothing waits for an answer": true,
+	"the text differs": true, "there is no such tool": true, "requires page_size": true,
 }
 
 func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
@@ -324,7 +325,7 @@ func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
 		"the number 4 of the line \"a; b: c\" is taken for text": "लाइन \"a; b: c\" की संख्या 4 को शब्द माना गया",
 		"requires touch or fine_weight":                          "टंच % या फ़ाइन वज़न भी लिखें",
 		"Validation error; Name: is required":                    "इसमें कुछ ठीक नहीं है; नाम: " + language("hi").t("is required"),
-		"The network cannot reach the recipient (131026)":        "नेटवर्क पाने वाले तक नहीं पहुँच सकता (131026)",
+		"The network is not available (7)":                       "नेटवर्क अभी नहीं चल रहा (7)",
 		"a text of others: 5":                                    "a text of others: 5",
 	} {
 		require.Equal(t, want, language("hi").said(text))

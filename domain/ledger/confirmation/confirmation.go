@@ -254,12 +254,12 @@ func Params(parameters, extras []string) (map[string]string, error) {
 	return params, nil
 }
 
-// words describe the sign of a balance by language: the party owes, the workshop owes, neither owes. The last texts are the
-// units of fine metal and of a polisher's gross weight.
-var words = map[string][5]string{
-	"en": {"you owe", "owes you", "settled", "g fine", "g"},
-	"gu": {"દેવાના છે", "લેવાના છે", "હિસાબ ચૂકતે", "ગ્રામ ફાઇન", "ગ્રામ"},
-	"hi": {"देना है", "लेना है", "हिसाब बराबर", "ग्राम फाइन", "ग्राम"},
+// words describe the sign of a balance by language: the party owes, the workshop owes, neither owes. The fourth text is the unit of fine
+// metal.
+var words = map[string][4]string{
+	"en": {"you owe", "owes you", "settled", "g fine"},
+	"gu": {"દેવાના છે", "લેવાના છે", "હિસાબ ચૂકતે", "ગ્રામ ફાઇન"},
+	"hi": {"देना है", "लेना है", "हिसाब बराबर", "ग्राम फाइन"},
 }
 
 // Values returns the values of the placeholders in a party's message. The workshop owes a positive balance to the party.
@@ -279,7 +279,7 @@ func (s State) Values(p Party, language, link string) []string {
 	}
 	metal := in[3]
 	if p.Ledger == "polisher" {
-		metal = in[4]
+		metal, _, _ = strings.Cut(metal, " ") // the weight is gross
 	}
 	cash := "₹" + unit.Indian(p.Cash.Decimal().Abs().StringFixed(unit.MoneyPlaces))
 	fine := unit.Indian(p.Fine.Decimal().Abs().StringFixed(unit.GramsPlaces)) + " " + metal
