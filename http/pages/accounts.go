@@ -187,11 +187,15 @@ func (v *visit) anyRow() page {
 func partiesResource() *resource {
 	return &resource{
 		word: "parties", title: "Parties", about: "The contact of an account is asked to confirm its balance.", list: "list-accounts",
-		columns: []string{"name", "kind", "contact_id"}, inline: true,
+		columns: []string{"name", "kind", "contact_id"}, inline: true, refs: map[string]string{"contactId": "contact"},
 		each: []action{{
 			operation: "set-account-contact", button: "Set the contact", did: "changed", another: true, // the account itself is unchanged
-			starts: func(_ *desk, account map[string]any) map[string]any {
-				return map[string]any{"contactId": account["contact_id"]}
+			fields: []string{"contactId"}, about: "Type a part of the name, or the phone. Without one, the account has no contact.",
+			starts: func(d *desk, account map[string]any) map[string]any {
+				if account["contact_id"] == nil {
+					return nil
+				}
+				return map[string]any{"contactId": d.NameOf("contacts", plain(account["contact_id"]))}
 			},
 		}},
 	}
@@ -220,8 +224,9 @@ func confirmationResource() *resource {
 			word: "parties", title: "Parties", list: "list-confirmation-parties", inline: true,
 			columns: []string{"name", "kind", "status", "reason", "balance", "contactId", "note"}, cells: "asked", weights: []string{"balance"},
 			each: []action{{
-				operation: "decide-confirmation", button: "Decide", did: "changed",
-				when: inStatus("open", "failed", "silent", "answered", "confirmed", "disputed"),
+				operation: "decide-confirmation", button: "Decide", did: "changed", fields: []string{"outcome", "note"},
+				about: "The reply is in the conversation with the contact. Your decision counts in place of it.",
+				when:  inStatus("open", "failed", "silent", "answered", "confirmed", "disputed"),
 			}},
 		}},
 	}

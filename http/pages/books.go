@@ -260,6 +260,9 @@ func (d *desk) account(in sent) page {
 		Account: of, Link: accountPath(kind, d.id), Past: d.past(), Key: row.key, Preview: row.preview, Undo: d.r.URL.Query().Get("row"),
 		Open: len(body) > 0 || in.status != 0, Side: cmp.Or(d.r.FormValue("side"), "in"),
 	}
+	if message := row.faults["in_entries"]; message != "" && shown.Side == "out" {
+		row.faults = map[string]string{"out_entries": message} // the form hides the other side
+	}
 	if wrong != nil {
 		in.status = http.StatusUnprocessableEntity
 		shown.Account = map[string]any{"name": of["name"], "kind": kind} // without the current balances
@@ -466,6 +469,9 @@ func (v *visit) refusedPreview(refused *problem) *preview {
 	}
 	p := &preview{Wrong: []string{v.lang.t("Not complete yet.")}}
 	for _, f := range refused.Errors {
+		if f.Field == "in_entries" {
+			continue // nothing is entered yet
+		}
 		p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.said(f.Message))
 	}
 	return p

@@ -231,6 +231,10 @@ func TestTheHiddenSideIsNotBooked(t *testing.T) {
 	o := apptest.Start(t)
 	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
 	account := book(o, clerk, 0)
+	empty := with(form(b.get(account), account+"/rows", ""), "side", "out", "date", "2025-03-01")
+	nothing := b.site.Ask(http.MethodPost, account+"/rows", with(empty, "preview", "part"))
+	require.Equal(t, "Not complete yet.", strings.TrimSpace(nothing.Words()))
+	require.Regexp(t, `id="f-out_entries-error"`, b.site.Ask(http.MethodPost, account+"/rows", empty).Is(422).Text)
 	for i, c := range []struct{ side, balance string }{{"in", "₹5,000.00"}, {"out", "−₹300.00"}, {"both", "₹4,700.00"}} {
 		both := with(form(b.get(account), account+"/rows", ""), "side", c.side, "date", "2025-03-01",
 			"in_entries[0].amount", "5000", "out_entries[0].amount", "300")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"bahi/domain/fault"
 	"bahi/http/api"
@@ -31,14 +32,7 @@ func draftResource() *resource {
 }
 
 // localTime formats a time without a zone, such as 2025-03-02T14:45:00.
-func (l language) localTime(of any) string {
-	text := textOf(of)
-	day, clock, found := strings.Cut(text, "T")
-	if !found || len(clock) < len("14:45") {
-		return text
-	}
-	return l.day(day) + ", " + clock[:len("14:45")]
-}
+func (l language) localTime(of any) string { return l.moment(textOf(of)+"Z", time.UTC) }
 
 // unsure reports whether a user should check the reading of an entry.
 func unsure(entry map[string]any) bool {

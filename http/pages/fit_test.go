@@ -145,7 +145,8 @@ func TestPagesFit(t *testing.T) {
 	t.Run("members", func(t *testing.T) {
 		t.Run("public", func(t *testing.T) {
 			t.Parallel()
-			visit(t, anybody, "/app/sign-in", "/app/register", "/app/forgot", "/auth/reset-password?token=x", "/app/nothing",
+			visit(t, anybody, "/app/sign-in", "/app/register", "/app/forgot", "/auth/reset-password?token=x", "/auth/verify-email?token=x",
+				"/app/nothing",
 				"/auth/callback?error=server_error", shopfront, product)
 			p := anybody(t)
 			for _, path := range []string{"/docs", "/docs?q=statement", "/docs/guides/books"} {
@@ -156,19 +157,21 @@ func TestPagesFit(t *testing.T) {
 			t.Parallel()
 			visit(t, member, "/app/", "/app/?as_of=2025-03-01", "/app/accounts", account, account+"?settle=1", account+"/rows/1",
 				account+"/statement", "/app/daybook?from=2025-03-01&to=2025-03-02", "/app/audit", "/app/find?q=ra", "/app/orders", "/app/orders/1",
-				"/app/orders/1/takadas/1", "/app/drafts", draft)
+				"/app/orders/1/takadas/1", "/app/drafts", draft, "/app/transfers", "/app/trial-balance", "/app/list/parties",
+				"/app/confirmations", "/app/confirmations/1", "/app/confirmations/1/parties")
 		})
 		t.Run("trade", func(t *testing.T) {
 			t.Parallel()
-			visit(t, member, "/app/list/contacts", "/app/list/contacts/1", "/app/list/lists", "/app/list/channels?new=chat",
+			visit(t, member, "/app/list/contacts", "/app/list/contacts/1", "/app/list/lists", "/app/list/templates",
+				"/app/list/channels?new=chat",
 				"/app/list/channels/2", "/app/list/bots", "/app/list/bots/1", "/app/list/bots/1/pages", "/app/list/bots/1/tools",
 				"/app/list/products", "/app/list/companies/"+company, "/app/campaigns", "/app/campaigns?new=drip", "/app/campaigns/1",
-				"/app/inbox", talk, "/app/enquiries", enquiry)
+				"/app/campaigns/1/recipients", "/app/inbox", talk, "/app/enquiries", enquiry)
 		})
 		t.Run("settings", func(t *testing.T) {
 			t.Parallel()
 			visit(t, member, settings, settings+"/members", settings+"/members/"+ravi.User.ID, settings+"/keys", settings+"/invitations",
-				settings+"/books", "/docs/add-karigar-row")
+				settings+"/books", settings+"/metal", settings+"/periods", "/docs/add-karigar-row")
 			p := member(t)
 			p.Speak("en")
 			p.Go("/docs/add-karigar-row")
@@ -266,6 +269,9 @@ func keptTrade(o *apptest.Server) (clerk *apitest.Client, company string) {
 		"description":"A pair."}`).Status(201)
 	clerk.POST("/api/campaigns", `{"name":"Diwali","type":"broadcast","templateId":1,"audience":"1",
 		"templateParams":{"1":"A-204","2":"{{name}}"}}`).Status(201)
+	asker := o.Bearer(o.Key(o.Home, `{"ledger":"write","messaging":"write"}`).Key)
+	asker.PUT("/books/accounts/1/contact", `{"contactId":1}`).Status(200)
+	asker.POST("/books/confirmations", `{"kind":"karigar","as_of":"2025-03-31","channelId":1,"templateId":2}`).Status(201)
 	return clerk, company
 }
 

@@ -60,12 +60,8 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) (dra
 		if p.ReadOnly || outOnly && values[p.Name] == nil {
 			continue
 		}
-		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: hintOf(p.Description), Options: p.Options, List: p.List}
-		for _, key := range entryFields {
-			if strings.Contains(key, "_") {
-				f.Hint = strings.ReplaceAll(f.Hint, key, strings.ToLower(labelOf(key))) // users see labels, not JSON names
-			}
-		}
+		hint := languages[0].said(hintOf(p.Description)) // users see labels, not JSON names
+		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: hint, Options: p.Options, List: p.List}
 		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
 		f.Required, f.Computed = required && p.Required && !p.Nullable, slices.Contains(computed, any(p.Name))
 		f.Passed = p.Name == "metal" || strings.Contains(p.Description, "for information only") ||

@@ -151,13 +151,13 @@ func TestMailedLinksDoWhatTheySayOnAButton(t *testing.T) {
 	b.submit("/app/register", "/app/register", pairs...).Is(200).Says("a link there confirms your address")
 	b.submit("/app/sign-in", "/app/sign-in", "email", "ravi@example.com", "password", apptest.GoodPassword).Is(401).Says("Forgot password")
 
-	link := func(subject string, nth int) string {
-		page, token := apptest.Link(t, o.Mailed("ravi@example.com", subject, nth))
+	link := func(address, subject string) string {
+		page, token := apptest.Link(t, o.Mailed(address, subject, 1))
 		u, err := url.Parse(page)
 		require.NoError(t, err)
 		return u.Path + "?token=" + url.QueryEscape(token)
 	}
-	verify := link(apptest.VerifySubject, 1)
+	verify := link("ravi@example.com", apptest.VerifySubject)
 	for range 2 { // a scanner of mails follows the link
 		b.get(verify).Is(200).Says("Confirm your address")
 	}
@@ -166,10 +166,21 @@ func TestMailedLinksDoWhatTheySayOnAButton(t *testing.T) {
 	signedIn(o, "ravi@example.com").get("/app/").Is(200)
 
 	b.submit("/app/forgot", "/app/forgot", "email", "ravi@example.com").Is(200).Says("a mail is on its way")
-	reset := link(apptest.ResetSubject, 1)
+	reset := link("ravi@example.com", apptest.ResetSubject)
 	b.submit(reset, "/auth/reset-password", "new_password", "short").Is(422)
 	b.submit(reset, "/auth/reset-password", "new_password", "a better password 12").Is(200).Says("The password is set.")
 	b.submit("/app/sign-in", "/app/sign-in", "email", "ravi@example.com", "password", "a better password 12").Leads("/app/")
+
+	const companies = "/app/list/companies"
+	b.submitOf(companies, companies, `value="create-company"`, "name", "Ravi Mills", "email", "mills@example.com").Is(303)
+	confirm := link("mills@example.com", "Confirm the address of Ravi Mills")
+	b.get(confirm).Is(200).Says("The button confirms that enquiries may be sent to this address.")
+	b.submit(confirm, "/companies/confirm-email").Is(200).Says("The address is confirmed.")
+
+	b.follow(b.submitOf(settings, settings, `value="update-me"`, "email", "thief@example.com"))
+	undo := link("ravi@example.com", "Your email address at Bahi was changed")
+	b.get(undo).Is(200).Says("The account gets its former address back")
+	b.submit(undo, "/auth/undo-email-change").Is(200).Says("The account has its former address again.")
 }
 
 func TestABrowserSignsInThroughTheProvider(t *testing.T) {

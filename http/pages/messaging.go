@@ -123,6 +123,13 @@ var campaigns = &resource{
 		return textOf(c["reason"])
 	},
 	more: (*desk).reach,
+	links: func(_ *desk, c map[string]any) []choice {
+		if c["audience"] == "parties" {
+			return nil
+		}
+		list := url.QueryEscape(strings.TrimPrefix(textOf(c["audience"]), "all"))
+		return []choice{{Value: Path + "/list/contacts?optIn=false&listId=" + list, Text: "Contacts without consent"}}
+	},
 	each: []action{
 		{
 			operation: "send-campaign", button: "Send", about: "It goes out at once, to those of its contacts who have consented.", did: "sent",

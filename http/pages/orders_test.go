@@ -146,7 +146,7 @@ func TestATransferIsPostedAndUnpairedInABrowser(t *testing.T) {
 	b.submitOf(path, path, `value="post-transfer"`, append(value, "preview",
 		"page")...).Is(200).Says("HDFC · Given · Amount ₹5,000.00 · labour",
 		"Imran · Given · labour · Amount ₹5,000.00")
-	b.submitOf(path, path, `value="post-transfer"`, append(value, "amount", "")...).Is(422).Says("amount or fine_weight is required")
+	b.submitOf(path, path, `value="post-transfer"`, append(value, "amount", "")...).Is(422).Says("amount or fine weight is required")
 	posted := b.submitOf(path, path, `value="post-transfer"`, value...)
 	row, _, _ := strings.Cut(posted.Header.Get("Location"), "?") // a page of an earlier position would do
 	shown := b.follow(posted).Says("HDFC", "paired with row 3", "paired the row with row 3")
@@ -182,10 +182,21 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 	clerk.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
 
 	const parties, confirmations = "/app/list/parties", "/app/confirmations"
-	list := b.get(parties).Is(200).Says("Set the contact Contact Meera Shah Empty: none")
+	for i := range 101 { // the list suggests 100
+		clerk.POST("/api/contacts", fmt.Sprintf(`{"name":"Ravi %d","phone":"98124%05d"}`, i, i)).Status(201)
+	}
+	list := b.get(parties).Is(200).Says("Set the contact")
 	require.NotContains(t, list.Words(), "null")
-	set := with(form(list, parties, `value="set-account-contact"`), "id", fmt.Sprint(account), "contactId", fmt.Sprint(contact))
-	b.follow(b.site.Ask(http.MethodPost, parties, set)).Says("Meera", "Meera Shah")
+	set := with(form(list, parties, `value="set-account-contact"`), "id", fmt.Sprint(account), "contactId", "meera")
+	for text, fault := range map[string]string{"nobody": "No contact has this name or phone.", "ravi": "Several have this name. Is it Ravi"} {
+		b.site.Ask(http.MethodPost, parties, with(set, "contactId", text)).Is(422).Says(fault)
+	}
+	listed := b.follow(b.site.Ask(http.MethodPost, parties, set)).Says("Meera", "Meera Shah")
+	require.Equal(t, "Meera Shah", filled(listed, `value="set-account-contact"`).Get("contactId"))
+	b.follow(b.site.Ask(http.MethodPost, parties, with(set, "contactId", "Ravi 100 · +919812400100", "key", uuid.NewString())))
+	b.follow(b.site.Ask(http.MethodPost, parties, with(set, "contactId", "", "key", uuid.NewString())))
+	require.NotContains(t, b.get(parties).Text, `value="Ravi 100"`)
+	b.follow(b.site.Ask(http.MethodPost, parties, with(set, "key", uuid.NewString()))).Says("Meera Shah")
 
 	tried := b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
 		"templateId", "2", "preview", "page").Is(200).Says(
@@ -211,8 +222,11 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 		`{"accounts":[2],"as_of":"2025-03-31","channelId":1,"templateId":2}`).Status(201).Text))
 	b.get(fmt.Sprint(confirmations, "/", second)).Is(200).Says("Ravi · 31 Mar 2025", "Nobody gets a message", "Skipped 1")
 	clerk.POST(fmt.Sprintf("/client-ledger/%d", account), `{"date":"2025-03-01","out_entries":[{"amount":1200}]}`).Status(201)
-	listed := b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide", "Changed since it was asked", "₹0.00 settled")
+	listed = b.get(one+"/parties").Is(200).Says("Meera", "Ravi", "Decide", "Outcome Confirmed Disputed Note",
+		"Changed since it was asked", "₹0.00 settled")
 	require.Contains(t, listed.Text, fmt.Sprintf(`<a href="/app/accounts/client/%d">Meera</a>`, account))
+	require.Contains(t, listed.Text, fmt.Sprintf(`<a href="/app/inbox/%d">Meera Shah</a>`, contact), "the reply is in the conversation")
+	require.NotContains(t, listed.Says("No contact").Words(), "no_contact")
 	require.NotContains(t, listed.Words(), "Crystal")
 	decide := with(form(b.get(one+"/parties"), one+"/parties", `value="decide-confirmation"`), "outcome", "disputed",
 		"note", "bill 118 is missing")

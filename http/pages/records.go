@@ -79,7 +79,11 @@ func (d *desk) serve() page {
 		if d.refs == nil {
 			d.refs = references{}
 		}
-		d.refs[field] = d.accountRefs(kind)
+		if kind == "contact" {
+			d.refs[field] = d.contactRefs()
+		} else {
+			d.refs[field] = d.accountRefs(kind)
+		}
 	}
 	if d.r.Method == http.MethodPost {
 		return d.act()
@@ -293,7 +297,7 @@ func (d *desk) clocked(s *schema, body map[string]any) map[string]any {
 // lastPart returns the last name of a JSON path.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// differing returns the values of a body that differ from the record.
+// differing returns the values of a body that differ from the record. An empty input equals a missing value.
 func differing(body, record map[string]any) map[string]any {
 	changed := map[string]any{}
 	for name, value := range body {
@@ -304,15 +308,12 @@ func differing(body, record map[string]any) map[string]any {
 			if inner = differing(inner, was); len(inner) > 0 {
 				changed[name] = inner
 			}
-		case !same(value, record[name]):
+		case canonical(value) != canonical(record[name]):
 			changed[name] = value
 		}
 	}
 	return changed
 }
-
-// same reports whether an input's value equals the record's. An empty input equals a missing value.
-func same(value, was any) bool { return canonical(value) == canonical(was) }
 
 // canonical returns a value as a text for comparison, "" for an empty one. An object has no empty values.
 func canonical(value any) (text string) {

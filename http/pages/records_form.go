@@ -207,7 +207,7 @@ func (d *desk) choose(fields []field, scope string) {
 			f.Kind = "trap"
 		}
 		word := d.linked(f.Key)
-		if word == "" {
+		if _, named := d.refs[f.Key]; named || word == "" {
 			return
 		}
 		chosen := strings.Fields(f.Value)

@@ -123,6 +123,8 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 		out.Text, out.Link = text, text
 	case name == "phone":
 		out.Text = phone(text)
+	case name == "reason":
+		out.Text = d.lang.said(text)
 	case name == "secretSettings", name == "field":
 		out.Text = d.lang.t(labelOf(lastPart(text)))
 	default:

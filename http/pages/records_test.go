@@ -337,6 +337,8 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	}
 	done := b.get(campaign).Is(200).Says("Completed", "Sent 1")
 	require.NotContains(t, done.Text, `value="cancel-campaign"`)
+	require.Contains(t, done.Text, `<a class="button" href="/app/list/contacts?optIn=false&amp;listId=">Contacts without consent</a>`)
+	require.NotContains(t, b.get("/app/list/contacts?optIn=false").Is(200).Says("Silent").Words(), "Asha")
 	require.Regexp(t, `Arrived \d Not sent 0 Seen \d Sent 1`, done.Words(), "goods have another word than messages in Hindi")
 	require.Regexp(t, `(?s)id="live".*Runs.*id="record"`, done.Text, "the stream updates all figures of the page")
 	listed := b.get(campaign+"/recipients").Is(200).Says("Asha", "+91 98123 00001", "Contacts without consent or a phone are skipped.")

@@ -19,6 +19,8 @@ import (
 type refs struct {
 	List    string   // id of the datalist
 	Choices []choice // Value: the id; Text: unique, for people to read and type
+
+	search func(text string) []choice // finds the records with a text; nil: Choices has all records
 }
 
 // newRefs returns the references to records. It adds the id to equal names.
@@ -40,6 +42,22 @@ func newRefs(list string, records []choice) refs {
 // accountRefs returns the references to the accounts of a kind.
 func (v *visit) accountRefs(kind string) refs {
 	return newRefs(cmp.Or(kind, "account")+"s", v.accountsOf(kind))
+}
+
+// contactRefs returns the references to contacts. The newest are suggested.
+func (v *visit) contactRefs() refs {
+	named := func(query url.Values) (found []choice) {
+		var all []map[string]any
+		v.ask("list-messaging-contacts", request{query: query}, &all)
+		for _, c := range all {
+			found = append(found, choice{Value: plain(c["id"]), Text: strings.Trim(textOf(c["name"])+" · "+textOf(c["phone"]), " ·")})
+		}
+		return found
+	}
+	return refs{List: "contacts", Choices: named(url.Values{"limit": {"100"}}), search: func(text string) []choice {
+		parts := strings.Split(text, " · ")
+		return named(url.Values{"search": {strings.TrimSpace(parts[len(parts)-1])}})
+	}}
 }
 
 // accountsOf returns the ids and names of the accounts of a kind. An empty kind means all kinds: the kind is in each id, as in karigar/1,
@@ -77,8 +95,15 @@ const maxSuggestions = 3
 // find returns the id of the record with a text, or a message for the user. The name before the last dot suffices if it is unique.
 func (r refs) find(l language, text string) (id, wrong string) {
 	name := folded(text)
-	if name == "" {
+	switch {
+	case name == "":
 		return "", l.t("Type a name.")
+	case r.search != nil:
+		if r.Choices = r.search(text); len(r.Choices) == 0 {
+			return "", l.t("No contact has this name or phone.")
+		} else if len(r.Choices) == 1 {
+			return r.Choices[0].Value, ""
+		}
 	}
 	var same, like []choice
 	names := make([]orderdraft.Client, len(r.Choices))
@@ -105,6 +130,8 @@ func (r refs) find(l language, text string) (id, wrong string) {
 		return same[0].Value, ""
 	case len(same) > 1:
 		return "", l.tf("Several have this name. Is it %s?", suggestions(same))
+	case r.search != nil:
+		return "", l.tf("Several have this name. Is it %s?", suggestions(r.Choices))
 	case len(like) > 0:
 		return "", l.tf("No account has this name. Is it %s?", suggestions(like))
 	default:

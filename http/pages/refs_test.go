@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,5 +191,12 @@ func TestGuidesLinkToEachOther(t *testing.T) {
 			require.True(t, anchors[to] || strings.HasPrefix(to, "https://"), "%s links to %s", g.Name, to)
 		}
 		require.NotContains(t, string(g.HTML), "<script")
+	}
+}
+
+func TestTheMenuHasEachList(t *testing.T) {
+	t.Parallel()
+	for _, r := range resources {
+		require.True(t, slices.ContainsFunc(places, func(p place) bool { return p.Link == r.path() }), r.path())
 	}
 }

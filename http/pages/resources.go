@@ -40,7 +40,7 @@ type resource struct {
 	live    []string          // fields of a record that the stream updates; empty: the list
 	flat    bool              // the records have no pages
 	oldest  bool              // the API lists the oldest first; the page shows the newest first
-	refs    map[string]string // kinds of the accounts that fields reference by text
+	refs    map[string]string // kinds of the accounts that fields reference by text; contact: they reference contacts
 	pdf     string            // operation that returns the list as a PDF
 	public  bool              // a record is public; there is no list
 	mails   bool              // its actions send mails

@@ -99,13 +99,21 @@ var patterns = func() map[language][]pattern {
 	return of
 }()
 
-// isoDay is a day in a message of the interface.
-var isoDay = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+// fieldOrDay is a date, or the JSON name of a field, in a message of the interface.
+var fieldOrDay = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2}|[a-z]+_[a-z]+)\b`)
 
-// said translates a message of the interface, and formats its dates for people.
+// said translates a message of the interface, and formats its dates and its fields of entries for people.
 func (l language) said(text string) string {
-	return isoDay.ReplaceAllStringFunc(l.message(text), l.day)
+	return fieldOrDay.ReplaceAllStringFunc(l.message(text), func(found string) string {
+		if slices.Contains(entryFields, found) {
+			return strings.ToLower(l.t(labelOf(found)))
+		}
+		return l.day(found)
+	})
 }
+
+// networkCode is the code of a chat network's error at the end of a message.
+var networkCode = regexp.MustCompile(` \(\d+\)$`)
 
 func (l language) message(text string) string {
 	words := translations[l]
@@ -130,6 +138,9 @@ func (l language) message(text string) string {
 			}
 		}
 		return translated
+	}
+	if code := networkCode.FindString(text); code != "" {
+		return l.message(strings.TrimSuffix(text, code)) + code
 	}
 	if first, rest, several := strings.Cut(text, "; "); several { // see detail
 		return l.message(first) + "; " + l.message(rest)

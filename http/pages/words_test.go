@@ -230,7 +230,7 @@ func TestEachTemplateIsParsedInEachLanguage(t *testing.T) {
 // messageFolders have the messages that a page of a shop can show.
 var messageFolders = []string{
 	"domain/ledger", "commands/ledgercmd", "http/ledgerhttp", "domain/person", "domain/messaging/contact", "domain/messaging/contactlist",
-	"domain/messaging/campaign", "domain/messaging/message", "commands/messagingcmd",
+	"domain/messaging/campaign", "domain/messaging/message", "domain/messaging/network", "commands/messagingcmd", "reactors/messagingreact",
 }
 
 // messages returns the texts of faults and warnings in the source folders, with {} in place of each value.
@@ -258,6 +258,7 @@ var verbOf = regexp.MustCompile(`%[+#.0-9]*[a-z]`)
 var telling = map[string]bool{
 	"New": true, "Newf": true, "Wrong": true, "warnf": true, "doubt": true, "conflictWith": true,
 	"Message": true, "Detail": true, "NoAccount": true, "tooMany": true, "negative": true, "needsMetal": true,
+	"errAllRefused": true, "ErrNoChannel": true, "UnsendableError": true,
 }
 
 // messagesIn adds the messages of a part of a program.
@@ -281,6 +282,11 @@ func messagesIn(n ast.Node, found map[string]bool) bool {
 		add(n.Key, n.Value)
 	case *ast.ValueSpec:
 		add(n.Names[0], n.Values...)
+		if texts, is := slices.Concat(n.Values, []ast.Expr{nil})[0].(*ast.CompositeLit); is && n.Names[0].Name == "meanings" {
+			for _, e := range texts.Elts {
+				found[messageOf(e.(*ast.KeyValueExpr).Value)] = true //nolint:forcetypeassert // of a map
+			}
+		}
 	}
 	return true
 }
@@ -308,6 +314,7 @@ var forPrograms = map[string]bool{
 	"expected true or false":                       true, "differs from row_id": true, "differs from the header Bahi-Reason": true,
 	"is required: the id of the row": true, "must be given once": true, "no message has the receipt's id yet": true,
 	"respond-async has no dry run: nothing would be read": true, "take `counter` out to set it yourself": true,
+	"the run of the campaign has ended": true, "nothing waits for an answer": true,
 	"the text differs": true, "there is no such tool": true, "requires page_size": true,
 }
 
@@ -318,12 +325,14 @@ func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
 		"the number 4 of the line \"a; b: c\" is taken for text": "लाइन \"a; b: c\" की संख्या 4 को शब्द माना गया",
 		"requires touch or fine_weight":                          "टंच % या फ़ाइन वज़न भी लिखें",
 		"Validation error; Name: is required":                    "इसमें कुछ ठीक नहीं है; नाम: " + language("hi").t("is required"),
+		"The network is not available (7)":                       "नेटवर्क अभी नहीं चल रहा (7)",
 		"a text of others: 5":                                    "a text of others: 5",
 	} {
 		require.Equal(t, want, language("hi").said(text))
 		require.NotContains(t, language("gu").said(text), "{")
 	}
 	require.Equal(t, "Books are locked through 31 Mar 2025", language("en").said("Books are locked through 2025-03-31"))
+	require.Equal(t, "requires pure weight or fine weight", language("en").said("requires pure_weight or fine_weight"))
 	for text := range messages(t) {
 		if !forPrograms[text] {
 			text = strings.ReplaceAll(text, "{}", "7")

@@ -277,8 +277,12 @@ func (s State) Values(p Party, language, link string) []string {
 		}
 		return figure + " " + in[2]
 	}
+	metal := in[3]
+	if p.Ledger == "polisher" {
+		metal, _, _ = strings.Cut(metal, " ") // the weight is gross
+	}
 	cash := "₹" + unit.Indian(p.Cash.Decimal().Abs().StringFixed(unit.MoneyPlaces))
-	fine := unit.Indian(p.Fine.Decimal().Abs().StringFixed(unit.GramsPlaces)) + " " + in[3]
+	fine := unit.Indian(p.Fine.Decimal().Abs().StringFixed(unit.GramsPlaces)) + " " + metal
 	return []string{
 		"{{as_of}}", s.AsOf.Time().Format("02 Jan 2006"), "{{cash}}", owed(cash, int64(p.Cash)), "{{fine}}", owed(fine, int64(p.Fine)),
 		"{{link}}", link, "{{token}}", link[strings.LastIndexByte(link, '/')+1:],

@@ -100,6 +100,8 @@ func TestAPartyReadsItsOwnSide(t *testing.T) {
 	require.Equal(t, [2]string{"₹0.00 settled", "0.001 g fine you owe"}, read(0, -1, "fr"))
 	require.Equal(t, [2]string{"₹1.00 देना है", "0.000 ग्राम फाइन हिसाब बराबर"}, read(-100, 0, "hi"))
 	require.Equal(t, [2]string{"₹1.00 લેવાના છે", "0.000 ગ્રામ ફાઇન હિસાબ ચૂકતે"}, read(100, 0, "gu"))
+	polisher := s.Values(confirmation.Party{Ledger: "polisher", Fine: -2000}, "en", "https://b.example/s/1-2-ab")
+	require.Equal(t, "2.000 g you owe", polisher[5], "a polisher has gross weights")
 }
 
 func TestManyPartiesAreListedInParts(t *testing.T) {
