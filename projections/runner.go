@@ -57,11 +57,12 @@ type Status struct {
 	Version    int
 	Generation int
 	Position   event.Position
-	Working    bool   // this process works on it
-	Ready      bool   // its tables have reached the log's head as of the start
-	Paused     bool   // an operator paused it
-	Error      string // error that stopped the projection
-	Parked     bool   // the error requires an operator; otherwise the runner retries
+	ReadAt     time.Time // when a process on standby read the position; zero if this process works on it
+	Working    bool      // this process works on it
+	Ready      bool      // its tables have reached the log's head as of the start
+	Paused     bool      // an operator paused it
+	Error      string    // error that stopped the projection
+	Parked     bool      // the error requires an operator; otherwise the runner retries
 }
 
 // NewRunner returns a runner for the projections' tables in the pool's database.
