@@ -239,7 +239,10 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 
 // standBy watches the progress of the working process, and takes over if that process hangs.
 func (f *follower) standBy(ctx context.Context) error {
-	began := time.Now()
+	var began time.Time
+	if f.r.Now != nil {
+		began = f.r.Now()
+	}
 	at, found, err := f.k.look(ctx)
 	if err != nil {
 		return err

@@ -143,6 +143,7 @@ type appender struct {
 	window      window
 	head        uuid.UUID     // id of the event at the window's head; nil after a new connection
 	seen        atomic.Uint64 // the greatest position that this process has seen
+	shared      bool          // another process has appended since conn was opened
 	undisturbed int           // number of successive groups before which no other process appended
 }
 
@@ -237,7 +238,7 @@ func (a *appender) lead() {
 		<-a.done // run keeps the turn
 		return
 	}
-	if a.conn != nil && a.journal == nil && a.undisturbed < calm && len(a.queue)+len(a.carried) > 0 {
+	if a.conn != nil && a.shared && a.journal == nil && a.undisturbed < calm && len(a.queue)+len(a.carried) > 0 {
 		a.lock(context.Background())
 	}
 	if group := a.next(); len(group) > 0 {

@@ -26,7 +26,7 @@ func (a *appender) connect(ctx context.Context) error {
 		a.disconnect()
 		return err
 	}
-	a.undisturbed, a.head, a.leveled, a.locked = 0, uuid.Nil, false, false // other processes may have appended
+	a.undisturbed, a.shared, a.head, a.leveled, a.locked = 0, false, uuid.Nil, false, false // other processes may have appended
 	a.tail.reset()
 	return nil
 }

@@ -235,7 +235,7 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 		return nil, err
 	}
 	if a.undisturbed++; newest != head {
-		a.undisturbed = 0
+		a.undisturbed, a.shared = 0, known
 	}
 	a.head = id
 	if attached && a.window.head == newest {
