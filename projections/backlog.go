@@ -122,7 +122,11 @@ func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 			continue
 		}
 		waiting = true
-		lag := now.Sub(b.marks[waits].at)
+		seen := now
+		if !s.ReadAt.IsZero() { // another process works on it
+			seen = s.ReadAt
+		}
+		lag := seen.Sub(b.marks[waits].at)
 		if lag > pacedAbove {
 			slow = append(slow, name)
 		}

@@ -87,6 +87,20 @@ func TestBacklogAdmitsWritesOfAProjectionThatKeepsUp(t *testing.T) {
 	require.Less(t, len(b.marks), 5, "old marks are dropped")
 }
 
+func TestBacklogMeasuresTheLagOfAnotherProcessWhenItsPositionWasRead(t *testing.T) {
+	t.Parallel()
+	b := newBacklog(t)
+	b.goesOn(1, 10)
+	b.status.ReadAt = b.now
+	b.measure(100, b.now)
+	b.now = b.now.Add(time.Second / 5)
+	b.measure(200, b.now)
+	require.NoError(t, b.admits(), "it may have folded the events since")
+	b.status.ReadAt = b.now
+	b.measure(200, b.now)
+	require.ErrorIs(t, b.admits(), context.DeadlineExceeded, "it has not")
+}
+
 func TestBacklogDelaysWritesOfALaggingProjection(t *testing.T) {
 	t.Parallel()
 	b := newBacklog(t)

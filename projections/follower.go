@@ -198,7 +198,8 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	f.r.set(f.p, func(s *Status) {
-		s.Working, s.Paused, s.Generation, s.Position, s.Error, s.Parked = true, false, at.generation, at.position, "", false
+		s.Working, s.Paused, s.Generation, s.Position, s.ReadAt = true, false, at.generation, at.position, time.Time{}
+		s.Error, s.Parked = "", false
 		s.Ready = s.Ready || at.position >= head
 		f.r.again[f.p.Name] = stop
 	})
@@ -238,12 +239,16 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 
 // standBy watches the progress of the working process, and takes over if that process hangs.
 func (f *follower) standBy(ctx context.Context) error {
+	var began time.Time
+	if f.r.Now != nil {
+		began = f.r.Now()
+	}
 	at, found, err := f.k.look(ctx)
 	if err != nil {
 		return err
 	}
 	f.r.set(f.p, func(s *Status) {
-		s.Working, s.Generation, s.Position, s.Ready, s.Paused = false, at.generation, at.position, found, at.paused
+		s.Working, s.Generation, s.Position, s.ReadAt, s.Ready, s.Paused = false, at.generation, at.position, began, found, at.paused
 		s.Error, s.Parked = at.err+at.waitReason, at.err != ""
 	})
 	if found {

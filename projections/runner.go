@@ -29,7 +29,7 @@ const tryAgain = 250 * time.Millisecond
 type Runner struct {
 	Reveal  Reveal           // nil if no projection has personal values
 	Program string           // version of the program, for error reports
-	Now     func() time.Time // nil: measure no rates
+	Now     func() time.Time // nil: measure no rates, and no age of positions
 
 	// Silent is the maximum time without progress of a process with events to process. After it, another process takes over. 0: 15 seconds.
 	Silent time.Duration
@@ -57,11 +57,12 @@ type Status struct {
 	Version    int
 	Generation int
 	Position   event.Position
-	Working    bool   // this process works on it
-	Ready      bool   // its tables have reached the log's head as of the start
-	Paused     bool   // an operator paused it
-	Error      string // error that stopped the projection
-	Parked     bool   // the error requires an operator; otherwise the runner retries
+	ReadAt     time.Time // when a process on standby read the position; zero: it is of now
+	Working    bool      // this process works on it
+	Ready      bool      // its tables have reached the log's head as of the start
+	Paused     bool      // an operator paused it
+	Error      string    // error that stopped the projection
+	Parked     bool      // the error requires an operator; otherwise the runner retries
 }
 
 // NewRunner returns a runner for the projections' tables in the pool's database.

@@ -132,8 +132,8 @@ func (a *appender) inserted(rows pgx.Rows, p *plan) (at time.Time, done bool, er
 // insertLocked appends a group under the log's exclusive lock, so that the head cannot move between its validation and its commit.
 func (a *appender) insertLocked(ctx context.Context, group []*pending) (p *plan, at time.Time, err error) {
 	defer func() {
-		if err != nil && !a.conn.IsClosed() {
-			_, _ = a.conn.Exec(ctx, `rollback`) // if it fails, the connection is lost; a.broken detects that
+		if a.locked = false; err != nil {
+			a.unlock(ctx)
 		}
 	}()
 	looked, err := a.lockAndLook(ctx, group)
@@ -170,8 +170,8 @@ func (a *appender) insertLocked(ctx context.Context, group []*pending) (p *plan,
 // errHeadMoved reports that the log's lock does not keep others from appending.
 var errHeadMoved = errors.New("the log's head moved while its lock was held")
 
-// lockAndLook begins a transaction with the log's lock, adds the events of other processes to the window, and looks up the streams that the
-// window lacks.
+// lockAndLook begins a transaction with the log's lock unless the connection has one. It adds the events of other processes to the window,
+// and looks up the streams that the window lacks.
 func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp, error) {
 	head, known := a.window.head, a.head != uuid.Nil
 	var unknown, streams []string
@@ -189,8 +189,12 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 		}
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(`begin`)
-	batch.Queue(lockLog)
+	begins := 0
+	if !a.locked {
+		batch.Queue(`begin`)
+		batch.Queue(lockLog)
+		begins = 2
+	}
 	if known {
 		batch.Queue(findAfter, int64(head), maxCatchUp+1)
 	}
@@ -199,7 +203,7 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 	batch.Queue(findKnown, streams, ids)
 	answers := a.conn.SendBatch(ctx, batch)
 	defer answers.Close() //nolint:errcheck // of reads
-	for range 2 {
+	for range begins {
 		if _, err := answers.Exec(); err != nil {
 			return nil, err
 		}
@@ -231,7 +235,7 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 		return nil, err
 	}
 	if a.undisturbed++; newest != head {
-		a.undisturbed = 0
+		a.undisturbed, a.shared = 0, known
 	}
 	a.head = id
 	if attached && a.window.head == newest {

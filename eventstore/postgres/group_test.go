@@ -112,19 +112,60 @@ func TestCancelledCallerReturnsAtOnce(t *testing.T) {
 
 func TestLockTimeoutFailsTheAppend(t *testing.T) {
 	t.Parallel()
-	url := newLog(t)
-	hasty := defaultTimeouts
-	hasty.lock = 50 * time.Millisecond
-	s := newStoreWith(t, url, hasty)
-	must(t, s, "a-1", makes(1)...)
-	unlock := lock(t, url)
-	for i := range 3 {
-		_, err := s.Append(t.Context(), eventstore.To(fmt.Sprint("b-", i), eventstore.NoStream, makes(1)...))
-		require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	for _, beside := range []bool{false, true} {
+		url := newLog(t)
+		hasty := defaultTimeouts
+		hasty.lock = 50 * time.Millisecond
+		s := newStoreWith(t, url, hasty)
+		must(t, s, "a-1", makes(1)...)
+		if beside {
+			appendBeside(t, url, s)
+		}
+		head := len(wholeLog(t, s))
+		unlock := lock(t, url)
+		for i := range 3 {
+			_, err := s.Append(t.Context(), eventstore.To(fmt.Sprint("b-", i), eventstore.NoStream, makes(1)...))
+			require.ErrorIs(t, err, eventstore.ErrUnavailable)
+		}
+		unlock()
+		must(t, s, "a-1", makes(1)...)
+		require.Len(t, wholeLog(t, s), head+1)
 	}
-	unlock()
-	must(t, s, "a-1", makes(1)...)
-	require.Len(t, wholeLog(t, s), 2)
+}
+
+// appendBeside appends with another store, which s notices.
+func appendBeside(t *testing.T, url string, s *Store) {
+	t.Helper()
+	must(t, newStore(t, url), "beside-1", makes(1)...)
+	must(t, s, "beside-2", makes(1)...)
+}
+
+// Beside another process, a group has the appends that arrived while that process held the log's lock, even if the connection is lost
+// meanwhile.
+func TestAGroupIsChosenAfterTheLock(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		url := newLog(t)
+		s := newStore(t, url)
+		must(t, s, "a-1", makes(1)...)
+		appendBeside(t, url, s)
+		unlock := lock(t, url)
+		first := queued(t.Context(), t, s, 1, eventstore.To("first-1", eventstore.NoStream, makes(1)...))
+		waitersForLock(t, url, 1)
+		second := queued(t.Context(), t, s, 2, eventstore.To("second-1", eventstore.NoStream, makes(1)...))
+		if lost {
+			sql(t, url, `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and not granted
+				and database = (select oid from pg_database where datname = current_database())`)
+			queueHas(t, s, 0)
+			waitersForLock(t, url, 1)
+		}
+		unlock()
+		one, two := <-first, <-second
+		require.NoError(t, one.Err)
+		require.NoError(t, two.Err)
+		require.Equal(t, one.At, two.At, "a group has one time")
+		require.Equal(t, one.Position+1, two.Position)
+	}
 }
 
 // A caller may append to an existing stream as if it were new.
