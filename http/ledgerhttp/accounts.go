@@ -75,8 +75,8 @@ func (o operations[In, Out]) list(path, words string, kind *int) {
 		}
 		var found []ledgerview.Account
 		read := func(most int) error {
-			of := ledgerview.LedgerAccounts{Workspace: workspace(ctx), Ledger: o.l, Type: kind, Most: most}
-			found, err = o.Views.Accounts(ctx, api.At(ctx), of, as)
+			of := ledgerview.LedgerAccounts{Ledger: o.l, Type: kind, Most: most}
+			found, err = o.Views.Accounts(ctx, api.At(ctx), workspace(ctx), of, as)
 			return err
 		}
 		short, err := api.At(ctx).Attempt(func() (bool, error) {

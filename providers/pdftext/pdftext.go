@@ -53,8 +53,8 @@ type Reader struct {
 // wait is the maximum time that a file waits for another file of the workspace. Afterwards jobs of other workspaces run first.
 const wait = 100 * time.Millisecond
 
-// Read passes the lines of each page of a workspace's PDF to each, while the program continues. The cells of a line are a row of a table. An
-// empty line is a gap. An error is a [*Failure], [jail.ErrBusy], the context's, that of each, or the failure to start a program.
+// Read passes the lines of each page of a workspace's PDF to each, while the program continues. The cells of a line are a row of a table.
+// An empty line is a gap. An error is a [*Failure], [jail.ErrBusy], the context's, that of each, or the failure to start a program.
 func (r *Reader) Read(ctx context.Context, workspace uuid.UUID, file []byte, each func(page [][]botsource.Cell) error) (err error) {
 	tool, err := r.Tool(ctx)
 	if tool.Path == "" {

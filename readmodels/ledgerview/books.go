@@ -193,17 +193,16 @@ func (a As) reading(at *readmodels.At) *readmodels.At {
 	return at.AsKnownAt(*a.KnownAt)
 }
 
-// LedgerAccounts selects accounts of a ledger of a workspace.
+// LedgerAccounts selects accounts of a ledger.
 type LedgerAccounts struct {
-	Workspace uuid.UUID
-	Ledger    *book.Ledger
-	Type      *int // nil: all types
-	Most      int  // maximum number of accounts; 0: all
+	Ledger *book.Ledger
+	Type   *int // nil: all types
+	Most   int  // maximum number of accounts; 0: all
 }
 
-// Accounts returns accounts with their balances.
-func (v *Views) Accounts(ctx context.Context, at *readmodels.At, f LedgerAccounts, as As) ([]Account, error) {
-	sql, args := as.accounts(f.Workspace, f.Ledger.Name, nil, f.Type)
+// Accounts returns accounts of a workspace with their balances.
+func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.UUID, f LedgerAccounts, as As) ([]Account, error) {
+	sql, args := as.accounts(workspace, f.Ledger.Name, nil, f.Type)
 	args["most"] = int64(f.Most)
 	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[Account],
 		sql+` order by a.id limit nullif(@most::bigint, 0)`, args)
@@ -236,7 +235,8 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *i
 	return sql, values
 }
 
-// EachRow calls take for each row of a page of an account, and returns the number of rows in the whole selection, or the ledger's NoAccount.
+// EachRow calls take for each row of a page of an account. It returns the number of rows in the whole selection, or the ledger's
+// NoAccount.
 func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection,
 	take func(Row) error) (total int64, err error) {
 	low, high := sel.days()
