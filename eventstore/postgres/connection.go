@@ -111,12 +111,12 @@ func (a *appender) lookUp(ctx context.Context, group, undone []*pending) (rest, 
 // lock begins a transaction with the log's lock. The group is chosen after it, and so has the appends that arrived while another process
 // held the lock. If the lock cannot be had in time, lock refuses all that wait.
 func (a *appender) lock(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, a.timeouts.answer)
+	answer, cancel := context.WithTimeout(ctx, a.timeouts.answer)
 	defer cancel()
 	batch, lost := &pgx.Batch{}, a.session
 	batch.Queue(`begin`)
 	batch.Queue(lockLog)
-	err := a.conn.SendBatch(ctx, batch).Close()
+	err := a.conn.SendBatch(answer, batch).Close()
 	if a.locked = err == nil; a.locked {
 		return
 	}
@@ -126,14 +126,19 @@ func (a *appender) lock(ctx context.Context) {
 		a.refuseWaiting(err)
 		return
 	}
-	if err = a.connect(ctx); err == nil { // otherwise write refuses the group
+	a.log.Warn("append connection lost while waiting for the log's lock", "error", err)
+	if err = a.connect(ctx); err == nil {
 		err = a.end(ctx, lost) // it may hold the lock
 	}
-	a.log.Warn("append connection lost while waiting for the lock", "error", err)
+	if err != nil {
+		a.log.Warn("the lost append connection may still hold the log's lock", "error", err)
+	}
 }
 
 // unlock ends the transaction with the log's lock. If it fails, the connection is lost; a.broken detects that.
 func (a *appender) unlock(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, a.timeouts.ask)
+	defer cancel()
 	if a.locked = false; !a.conn.IsClosed() {
 		_, _ = a.conn.Exec(ctx, `rollback`)
 	}
