@@ -163,7 +163,7 @@ func TestLongWaitForATurnGets503(t *testing.T) {
 		l.GET("/list?paged=true").Status(200)
 		l.goOn <- struct{}{}
 		answers()[0].Status(200)
-		l.GET(path).Status(200)
+		require.Eventually(t, func() bool { return l.GET(path).Response.StatusCode == 200 }, time.Minute, time.Millisecond, "the turn is free")
 	}
 }
 

@@ -4,10 +4,11 @@ import "slices"
 
 // CommitDescribes are the functions that [Commit] models.
 var CommitDescribes = map[string][]string{
-	"eventstore/postgres/group.go":    {"attempt", "insertCalm", "insertLocked", "lockAndLook", "conclude", "find"},
-	"eventstore/postgres/appender.go": {"write", "retryable", "resolve", "end", "lookUp"},
-	"eventstore/postgres/journal.go":  {"insertJournaled", "section", "toLog", "toJournal"},
-	"eventstore/journal/journal.go":   {"Append", "look"},
+	"eventstore/postgres/group.go":      {"attempt", "insertCalm", "insertLocked", "lockAndLook", "conclude", "find"},
+	"eventstore/postgres/appender.go":   {"write", "retryable"},
+	"eventstore/postgres/connection.go": {"resolve", "end", "lookUp"},
+	"eventstore/postgres/journal.go":    {"insertJournaled", "section", "toLog", "toJournal"},
+	"eventstore/journal/journal.go":     {"Append", "look"},
 }
 
 // Commit models the commit of a group of appends by two processes. Each has one group, and both expect the same stream to be empty: at most
