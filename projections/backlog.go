@@ -24,6 +24,10 @@ const (
 	pacedAbove = 150 * time.Millisecond
 	pacedFor   = 250 * time.Millisecond
 
+	// freshFor is the time for which the position that a process on standby read delays writes. It reads the next one much later, and the
+	// working process delays its own writes meanwhile.
+	freshFor = 2 * measureInterval
+
 	// maxBacklog is the time that events may wait for a projection before writes are refused. It equals the maximum wait of a read for a
 	// position (CONTRACT.md 0.3): after a longer time, no read would have the write.
 	maxBacklog = 5 * time.Second
@@ -127,7 +131,7 @@ func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 			seen = s.ReadAt
 		}
 		lag := seen.Sub(b.marks[waits].at)
-		if lag > pacedAbove {
+		if lag > pacedAbove && now.Sub(seen) <= freshFor {
 			slow = append(slow, name)
 		}
 		if lag > most {
