@@ -163,7 +163,8 @@ func TestLongWaitForATurnGets503(t *testing.T) {
 		l.GET("/list?paged=true").Status(200)
 		l.goOn <- struct{}{}
 		answers()[0].Status(200)
-		require.Eventually(t, func() bool { return l.GET(path).Response.StatusCode == 200 }, time.Minute, time.Millisecond, "the turn is free")
+		free := func() bool { return l.GET(path).Response.StatusCode == http.StatusOK }
+		require.Eventually(t, free, time.Minute, time.Millisecond, "the turn is free")
 	}
 }
 

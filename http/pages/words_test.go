@@ -284,7 +284,7 @@ func messagesIn(n ast.Node, found map[string]bool) bool {
 		add(n.Names[0], n.Values...)
 		if texts, is := slices.Concat(n.Values, []ast.Expr{nil})[0].(*ast.CompositeLit); is && n.Names[0].Name == "meanings" {
 			for _, e := range texts.Elts {
-				found[messageOf(e.(*ast.KeyValueExpr).Value)] = true //nolint:forcetypeassert // of a map
+				found[messageOf(e.(*ast.KeyValueExpr).Value)] = true
 			}
 		}
 	}
