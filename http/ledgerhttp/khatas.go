@@ -209,7 +209,7 @@ type khataSubmitted struct {
 	Created  int              `json:"created" doc:"Number of posted rows"`
 	Failed   int              `json:"failed" doc:"Always 0: all are posted, or none"`
 	Results  []submittedEntry `json:"results" nullable:"false" doc:"One result for each sent entry or row, in order"`
-	Accounts []khataAccount   `json:"accounts,omitempty" nullable:"false" doc:"Accounts with their balances before and after the rows; dry run only"`
+	Accounts []khataAccount   `json:"accounts,omitempty" nullable:"false" doc:"Accounts with balances before and after the rows; dry run only"`
 }
 
 // khataAccount has the balances of an account before and after the rows.
