@@ -42,9 +42,9 @@ const (
 	softStop = 4 * time.Second
 	hardStop = 7 * time.Second
 
-	// lostAfter is the minimum time after which a running job counts as lost with its process. A kind's own longer timeout replaces it.
-	// Until then no node adds a sweep again.
-	lostAfter = defaultTimeout + 5*time.Second
+	// grace is the time after its timeout in which a job may still record its end. Then it counts as lost with its process, and River, which
+	// looks every 30 seconds, runs it again. Until then no node adds a sweep again.
+	grace = 5 * time.Second
 
 	// maxStuck limits the running jobs that ignore their contexts.
 	maxStuck = 16
@@ -102,7 +102,8 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	riverConfig := &river.Config{
 		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: riverPoll * j.poll,
 		FetchCooldown: cooldown,
-		JobTimeout:    defaultTimeout, RescueStuckJobsAfter: lostAfter, SoftStopTimeout: softStop,
+		JobTimeout:    grace, RescueStuckJobsAfter: grace, // each worker has its own timeout
+		SoftStopTimeout: softStop,
 		JobStuckHandler: func(_ context.Context, p river.JobStuckHandlerParams) river.JobStuckHandlerResult {
 			return river.JobStuckHandlerResult{AddWorkerSlot: p.TotalStuckJobs <= maxStuck}
 		},

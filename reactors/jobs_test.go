@@ -192,13 +192,13 @@ func TestAJobThatWasLostWithItsProcessRunsAgainAfterItsOwnTimeout(t *testing.T) 
 	t.Parallel()
 	r := newFixture(t)
 	jobs := r.jobs(Config{Workers: Workers{
-		Work(Policy{First: time.Nanosecond}, func(context.Context, Job[hang]) error { return nil }),
+		Work(Policy{First: time.Nanosecond, Timeout: 10 * time.Second}, func(context.Context, Job[hang]) error { return nil }),
 		Work(Policy{Timeout: time.Hour}, func(context.Context, Job[greet]) error { return nil }),
 	}})
 	r.insert(jobs, hang{})
 	r.insert(jobs, greet{})
 	require.EqualValues(t, 2, r.exec(`
-		update river.river_job set state = 'running', attempt = 1, attempted_at = now() - interval '36 seconds', attempted_by = '{killed}'`))
+		update river.river_job set state = 'running', attempt = 1, attempted_at = now() - interval '16 seconds', attempted_by = '{killed}'`))
 	worktest.Background(r.t, jobs.Run)
 	require.Equal(t, 2, r.job("hang", "completed").Attempt)
 	r.job("greet", "running") // it may take an hour

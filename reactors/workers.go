@@ -130,6 +130,8 @@ type worker[A Args] struct {
 
 // Work implements river.Worker.
 func (w *worker[A]) Work(ctx context.Context, job *river.Job[A]) error {
+	ctx, cancel := context.WithTimeout(ctx, w.policy.Timeout)
+	defer cancel()
 	err := w.do(ctx, Job[A]{ID: job.ID, Attempt: job.Attempt, Event: eventOf(job.EncodedArgs), Args: job.Args})
 	if errors.Is(err, readmodels.ErrNotBuilt) { // at a first start, or before a new version's tables are filled
 		return Snooze(builtAgain)
@@ -142,8 +144,8 @@ func (w *worker[A]) NextRetry(job *river.Job[A]) time.Time {
 	return w.now().Add(w.policy.wait(job.Attempt))
 }
 
-// Timeout implements river.Worker.
-func (w *worker[A]) Timeout(*river.Job[A]) time.Duration { return w.policy.Timeout }
+// Timeout implements river.Worker. River ends the context and, if the process died, runs the job again after this time.
+func (w *worker[A]) Timeout(*river.Job[A]) time.Duration { return w.policy.Timeout + grace }
 
 // eventOf returns the id of a job's event, or uuid.Nil.
 func eventOf(args []byte) uuid.UUID {

@@ -90,6 +90,9 @@ const (
 	// TendInterval is the interval of AdvanceCampaigns.
 	TendInterval = 5 * time.Second
 
+	// tendTimeout is short, so that another process continues a dead one's campaigns within a minute.
+	tendTimeout = 10 * time.Second
+
 	// slot is the interval at which the sweep adds a job for an active campaign. The job ends at once if another one sends the campaign.
 	slot = 15 * time.Second
 
@@ -118,9 +121,10 @@ func (d *Dispatcher) Workers() reactors.Workers {
 					})
 			}, d.trigger),
 		reactors.Work(reactors.Policy{}, d.fail),
-		reactors.Work(reactors.Policy{MaxConcurrent: 1}, func(ctx context.Context, _ reactors.Job[AdvanceCampaigns]) error {
-			return d.RunDue(ctx, d.Commands.Now())
-		}),
+		reactors.Work(reactors.Policy{MaxConcurrent: 1, Timeout: tendTimeout},
+			func(ctx context.Context, _ reactors.Job[AdvanceCampaigns]) error {
+				return d.RunDue(ctx, d.Commands.Now())
+			}),
 	}
 }
 
