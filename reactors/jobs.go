@@ -76,9 +76,13 @@ type Jobs struct {
 func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	j := &Jobs{policies: map[string]Policy{}, needed: map[string]func(context.Context, event.Position, []job) ([]bool, error){},
 		poll: cmp.Or(config.poll, pollInterval), metrics: newMetrics(), log: config.Log}
-	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
+	workers, queues, intervals := river.NewWorkers(), map[string]river.QueueConfig{}, map[string]time.Duration{}
+	for _, s := range config.Sweeps {
+		intervals[s.args.Kind()] = s.every
+	}
 	for _, w := range config.Workers {
-		if err := w.add(workers, config.Now); err != nil {
+		w.policy.longest = intervals[w.kind]
+		if err := w.add(workers, w.policy, config.Now); err != nil {
 			return nil, fmt.Errorf("worker of %s: %w", w.kind, err)
 		}
 		j.policies[w.kind] = w.policy

@@ -232,6 +232,22 @@ func TestSweepRunsWithoutAnEventAndNotTwiceAtOnce(t *testing.T) {
 	require.Eventually(t, func() bool { return swept.Load() >= 3 }, time.Minute, 10*time.Millisecond)
 }
 
+func TestAFailedSweepRunsAgainAfterItsInterval(t *testing.T) {
+	t.Parallel()
+	r := newFixture(t)
+	jobs := r.jobs(Config{
+		Sweeps: []Sweep{Every(50*time.Millisecond, hang{})},
+		Workers: Workers{Work(Policy{First: time.Hour}, func(_ context.Context, job Job[hang]) error {
+			if job.Attempt < 3 {
+				return errors.New("of one of many")
+			}
+			return nil
+		})},
+	})
+	worktest.Background(r.t, jobs.Run)
+	require.Equal(t, 3, r.job("hang", "completed").Attempt)
+}
+
 func TestWorkersStartAgainAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)

@@ -23,6 +23,8 @@ type Policy struct {
 	First         time.Duration // delay after the first attempt, which triples each time; 0: 3 s
 	Timeout       time.Duration // timeout of one attempt; 0: 30 s
 	MaxConcurrent int           // maximum of running jobs of this kind in a process; 0: 4
+
+	longest time.Duration // maximum delay after an attempt: the interval of a sweep; 0: none
 }
 
 // defaultTimeout is the timeout of kinds that set no other.
@@ -38,7 +40,9 @@ const (
 
 // withDefaults returns the policy with its defaults.
 func (p Policy) withDefaults() Policy {
-	return Policy{cmp.Or(p.Attempts, 12), cmp.Or(p.First, 3*time.Second), cmp.Or(p.Timeout, defaultTimeout), cmp.Or(p.MaxConcurrent, 4)}
+	p.Attempts, p.First = cmp.Or(p.Attempts, 12), cmp.Or(p.First, 3*time.Second)
+	p.Timeout, p.MaxConcurrent = cmp.Or(p.Timeout, defaultTimeout), cmp.Or(p.MaxConcurrent, 4)
+	return p
 }
 
 // wait returns the delay after an attempt, counted from 1. It stops growing at the policy's last attempt, because an operator may add
@@ -47,7 +51,7 @@ func (p Policy) wait(attempt int) time.Duration {
 	n := max(0, min(attempt, p.Attempts-1)-1)
 	seconds := p.First.Seconds() * math.Pow(growth, float64(n))
 	seconds *= 1 + jitter*(2*rand.Float64()-1) //nolint:gosec // G404: it only spreads load
-	return time.Duration(math.Min(seconds*float64(time.Second), math.MaxInt64/2))
+	return time.Duration(math.Min(seconds*float64(time.Second), float64(cmp.Or(p.longest, math.MaxInt64/2))))
 }
 
 // Job is one job to do.
@@ -63,7 +67,7 @@ type Worker struct {
 	kind   string
 	policy Policy
 	needed func(context.Context, event.Position, []job) ([]bool, error) // decides which jobs are needed; nil: all
-	add    func(to *river.Workers, now func() time.Time) error
+	add    func(to *river.Workers, policy Policy, now func() time.Time) error
 }
 
 // Workers is a list of workers of different kinds.
@@ -74,8 +78,7 @@ type Workers []Worker
 // error to retry. A panic counts as an error. Errors are stored and logged, so they MUST NOT name a person.
 func Work[A Args](policy Policy, do func(context.Context, Job[A]) error) Worker {
 	var args A
-	policy = policy.withDefaults()
-	return Worker{kind: args.Kind(), policy: policy, add: func(to *river.Workers, now func() time.Time) error {
+	return Worker{kind: args.Kind(), policy: policy.withDefaults(), add: func(to *river.Workers, policy Policy, now func() time.Time) error {
 		return river.AddWorkerSafely(to, &worker[A]{policy: policy, do: do, now: now})
 	}}
 }
@@ -165,5 +168,6 @@ type Sweep struct {
 }
 
 // Every returns a sweep that runs a job after each interval, and when a process becomes the queue's leader. A job is not added while the
-// previous one is unfinished.
+// previous one is unfinished. A failed attempt is repeated after the interval at the latest, because a sweep does the work of many: a fault
+// of one MUST NOT delay the others.
 func Every(interval time.Duration, args Args) Sweep { return Sweep{interval, args} }
