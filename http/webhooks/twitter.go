@@ -15,7 +15,7 @@ import (
 
 	"bahi/commands/inbox"
 	"bahi/commands/messagingcmd"
-	"bahi/providers/chatgateway"
+	"bahi/providers/chat"
 	"bahi/providers/lenient"
 )
 
@@ -126,7 +126,7 @@ func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcom
 			o.Unread = append(o.Unread, at+": "+part.Wrong)
 			continue
 		}
-		if chatgateway.InGroup(part.Raw) {
+		if chat.InGroup(part.Raw) {
 			o.Reason = reasonGroup
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 func (n *Networks) Renew(ctx context.Context, a network.Account) (network.Renewed, error) {
 	via, a := n.of(a)
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.RefreshToken}, "client_id": {a.ClientID}}
-	c := call{method: http.MethodPost, header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+	c := call{method: http.MethodPost, header: http.Header{"Content-Type": {formType}},
 		secrets: []string{a.RefreshToken, a.ClientSecret}}
 	_, sandboxed := via.(*Sandbox)
 	switch {
