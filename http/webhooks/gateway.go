@@ -47,11 +47,8 @@ func (g Gateway) Orders() Endpoint {
 
 // fromAggregator returns the check of an aggregator's proof, which belongs to the deployment.
 func fromAggregator(p chat.Proof) func(r *http.Request, from netip.Addr, body []byte) (string, error) {
-	return func(r *http.Request, from netip.Addr, body []byte) (_ string, err error) {
-		if p.Check(r, from, body) != nil {
-			err = ErrUnverified
-		}
-		return "", err
+	return func(r *http.Request, from netip.Addr, body []byte) (string, error) {
+		return verified(p.Check(r, from, body))
 	}
 }
 

@@ -26,6 +26,14 @@ const limit = "webhooks"
 // ErrUnverified refuses a call with a missing or wrong signature.
 var ErrUnverified = fault.New(fault.Unauthorized, "Webhook proof missing or wrong")
 
+// verified returns the result of a proof that belongs to the deployment.
+func verified(ok bool) (about string, err error) {
+	if !ok {
+		err = ErrUnverified
+	}
+	return "", err
+}
+
 // Endpoint is a path that a provider calls.
 type Endpoint struct {
 	ID      string // id of the operation; permanent, because it is part of the calls' keys

@@ -54,10 +54,10 @@ func TestEveryConfiguredProofMustBeRight(t *testing.T) {
 		}
 		return r
 	}
-	require.NoError(t, all.Check(call(), home, body))
-	require.NoError(t, chat.Proof{Token: token}.Check(httptest.NewRequestWithContext(t.Context(), http.MethodPost,
+	require.True(t, all.Check(call(), home, body))
+	require.True(t, chat.Proof{Token: token}.Check(httptest.NewRequestWithContext(t.Context(), http.MethodPost,
 		"/hook?token=a+token", nil), home, body))
-	for what, wrong := range map[string]error{
+	for what, ok := range map[string]bool{
 		"no token":                  all.Check(call("X-Gateway-Token", ""), home, body),
 		"another token":             all.Check(call("X-Gateway-Token", token+"x"), home, body),
 		"no signature":              all.Check(call("X-Hub-Signature-256", ""), home, body),
@@ -69,14 +69,14 @@ func TestEveryConfiguredProofMustBeRight(t *testing.T) {
 		"nothing configured":        chat.Proof{}.Check(call(), home, body),
 		"a form with a JSON's sign": all.Check(call("Content-Type", formType), home, body),
 	} {
-		require.ErrorIs(t, wrong, chat.ErrUnverified, what)
+		require.False(t, ok, what)
 	}
 
 	form := []byte("MessageSid=SM1&From=%2B919812345678&Body=payal")
 	signed := call("Content-Type", formType+"; charset=utf-8", "X-Gateway-Signature", chat.SignForm(secret, base+"/hook", form))
-	require.NoError(t, all.Check(signed, home, form))
-	require.ErrorIs(t, all.Check(signed, home, append(form, "&a=b"...)), chat.ErrUnverified)
+	require.True(t, all.Check(signed, home, form))
+	require.False(t, all.Check(signed, home, append(form, "&a=b"...)))
 	own := chat.Proof{HMACSecret: secret, HMACHeader: "X-Own"}
-	require.NoError(t, own.Check(call("X-Own", chat.Sign(secret, body)), home, body))
-	require.ErrorIs(t, own.Check(call(), home, body), chat.ErrUnverified)
+	require.True(t, own.Check(call("X-Own", chat.Sign(secret, body)), home, body))
+	require.False(t, own.Check(call(), home, body))
 }
