@@ -45,6 +45,7 @@ type adapter interface {
 type Networks struct {
 	settings Settings
 	sandbox  *Sandbox
+	wire     wire
 	dialects map[string]adapter // by type, and for chat by dialect
 	bases    map[string]string
 	breakers *breakers
@@ -67,7 +68,7 @@ func New(s Settings) (*Networks, error) {
 	via := wire{client: s.Client, timeout: s.Timeout}
 	aggregator := gateway{wire: via, product: s.Product}
 	return &Networks{
-		settings: s, sandbox: &Sandbox{}, breakers: newBreakers(), files: newBreakers(),
+		settings: s, sandbox: &Sandbox{}, wire: via, breakers: newBreakers(), files: newBreakers(),
 		dialects: map[string]adapter{
 			"cloud": cloud{wire: via, product: s.Product, limitField: s.LimitField}, envelopeV2: aggregator, graphV3: aggregator,
 			formV1:           aggregator,

@@ -38,8 +38,7 @@ func (n *Networks) Renew(ctx context.Context, a network.Account) (network.Renewe
 		AccessToken  string `json:"access_token"`
 		RefreshToken string `json:"refresh_token"`
 	}
-	w := wire{client: n.settings.Client, timeout: n.settings.Timeout}
-	failed := w.ask(ctx, c, &given, oauthFailure)
+	failed := n.wire.ask(ctx, c, &given, oauthFailure)
 	if failed == nil && given.AccessToken == "" {
 		failed = &network.Failure{Reason: network.Unknown}
 	}
