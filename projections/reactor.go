@@ -133,6 +133,15 @@ func Checkpoints(ctx context.Context, db querier) ([]Checkpoint, error) {
 	return checkpoints(ctx, db, `true`)
 }
 
+// CheckpointOf returns the checkpoint of a reactor, whichever process runs it. It returns nil if the reactor never ran.
+func CheckpointOf(ctx context.Context, db querier, name string) (*Checkpoint, error) {
+	found, err := checkpoints(ctx, db, `name = $1`, name)
+	if len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
 const checkpointColumns = `name, store_id, position, event_id, error, wait_reason`
 
 func checkpoints(ctx context.Context, db querier, where string, args ...any) ([]Checkpoint, error) {

@@ -2,13 +2,13 @@ package feedreact
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/projections"
 )
 
 // The states of a feed.
@@ -57,22 +57,9 @@ func Behind(ctx context.Context, store eventstore.Store, at event.Position, now 
 	return Lag{Head: head}, nil
 }
 
-type metrics struct {
-	published, failures prometheus.Counter
-}
-
-func newMetrics() *metrics {
-	return &metrics{
-		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_published_total",
-			Help: "Events forwarded by this process, repetitions included."}),
-		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_failures_total",
-			Help: "Failed attempts of this process to publish events."}),
-	}
-}
-
 // Register adds the feed's metrics.
 func (f *Feed) Register(to prometheus.Registerer) {
-	to.MustRegister(f.metrics.published, f.metrics.failures, gauges{f})
+	to.MustRegister(f.published, f.failures, gauges{f})
 }
 
 // gauges reports the feed's progress from the database. All processes report the same, except which one forwards. It reports nothing while
@@ -107,13 +94,13 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	set(workingGauge, one(g.f.Status().Working))
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	at, err := Look(ctx, g.f.config.Pool)
+	at, err := projections.CheckpointOf(ctx, g.f.config.Pool, Name)
+	if at == nil && err == nil {
+		return // the feed has never run
+	}
 	var lag Lag
 	if err == nil {
 		lag, err = Behind(ctx, g.f.config.Store, at.Position, time.Now())
-	}
-	if errors.Is(err, ErrNotBegun) {
-		return
 	}
 	if err != nil {
 		g.f.config.Log.Warn("collecting the feed's metrics failed", "error", err)

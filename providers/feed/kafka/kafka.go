@@ -9,12 +9,10 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -189,18 +187,13 @@ func (p *Publisher) produce(ctx context.Context, records []*kgo.Record) error {
 }
 
 // flush publishes records that form one batch per partition. It waits for all of them and returns the first error.
-func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) (err error) {
-	var waiting sync.WaitGroup
-	waiting.Add(len(records))
+func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) error {
+	var first kgo.FirstErrPromise
 	for _, r := range records {
-		p.client.Produce(ctx, r, func(_ *kgo.Record, failed error) { // one call after the other
-			err = cmp.Or(err, failed)
-			waiting.Done()
-		})
+		p.client.Produce(ctx, r, first.Promise())
 	}
 	_ = p.client.Flush(ctx) // the records report an ended context too
-	waiting.Wait()
-	return err
+	return first.Err()
 }
 
 // connect opens a client and reads the topic's largest batch.
