@@ -14,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 // maxTries is the maximum number of decisions of a command after conflicts.
@@ -77,10 +78,7 @@ func (h *Handler) Run(ctx context.Context) error {
 			return fmt.Errorf("follow the log: %w", err)
 		}
 		h.forget()
-		select {
-		case <-ctx.Done():
-		case <-time.After(followAgain):
-		}
+		_ = signal.Sleep(ctx, followAgain)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"bahi/domain/event"
+	"bahi/eventstore/signal"
 	"bahi/projections"
 	"bahi/readmodels/opsview"
 )
@@ -231,10 +232,8 @@ func (j *Jobs) start(ctx context.Context) error {
 			return fmt.Errorf("start the workers: %w", err)
 		}
 		j.log.Warn("starting the workers failed; trying again", "error", err)
-		select {
-		case <-ctx.Done():
+		if signal.Sleep(ctx, time.Second) != nil {
 			return nil
-		case <-time.After(time.Second):
 		}
 	}
 }
@@ -278,12 +277,7 @@ func (j *Jobs) notifyDue(ctx context.Context) {
 		select pg_notify('` + schema + `.river_insert', json_build_object('queue', name)::text) from unnest($1::text[]) name
 		where exists (select from ` + schema + `.river_job where state = 'available' and queue = name)`
 	kinds := slices.Collect(maps.Keys(j.policies))
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(j.poll):
-		}
+	for signal.Sleep(ctx, j.poll) == nil {
 		if _, err := j.pool.Exec(ctx, notify, kinds); err != nil {
 			j.log.Debug("looking for due jobs failed; trying again", "error", err)
 		}

@@ -24,6 +24,7 @@ import (
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
 	"bahi/domain/messaging/template"
+	"bahi/eventstore/signal"
 	"bahi/reactors"
 	"bahi/readmodels"
 	"bahi/readmodels/messagingview"
@@ -385,10 +386,7 @@ func (s *sending) works(ctx context.Context) error {
 func (s *sending) wait(ctx context.Context, stop *network.Failure) {
 	pause := max(cmp.Or(s.Pause, time.Second)<<s.putOff, min(stop.After, sliceAtEnd/10))
 	s.putOff++
-	select {
-	case <-time.After(pause):
-	case <-ctx.Done():
-	}
+	_ = signal.Sleep(ctx, pause)
 }
 
 // claim records that messages are about to be sent. It returns those that no other process has claimed. It leaves out those whose contact,
