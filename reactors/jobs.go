@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
@@ -69,14 +70,14 @@ type Jobs struct {
 	policies map[string]Policy
 	needed   map[string]func(context.Context, event.Position, []job) ([]bool, error)
 	poll     time.Duration
-	metrics  *metrics
+	attempts *prometheus.CounterVec
 	log      *slog.Logger
 }
 
 // NewJobs creates the queue. It returns an error if two workers have one kind or a sweep has no worker.
 func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	j := &Jobs{policies: map[string]Policy{}, needed: map[string]func(context.Context, event.Position, []job) ([]bool, error){},
-		poll: cmp.Or(config.poll, pollInterval), metrics: newMetrics(), log: config.Log}
+		poll: cmp.Or(config.poll, pollInterval), attempts: newAttempts(), log: config.Log}
 	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
 	for _, w := range config.Workers {
 		if err := w.add(workers, config.Now); err != nil {

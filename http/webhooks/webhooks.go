@@ -85,10 +85,7 @@ func Handlers(endpoints []Endpoint) map[string]inbox.Handler {
 
 // Register registers the operations of all endpoints.
 func (r *Routes) Register() {
-	m := newMetrics(r.Inbox, r.Endpoints)
-	if r.Metrics != nil {
-		r.Metrics.MustRegister(m)
-	}
+	m := r.metrics()
 	for _, e := range r.Endpoints {
 		r.register(e, m)
 	}
