@@ -17,15 +17,13 @@ import (
 
 // Confirmations records the replies of parties to requests to confirm balances.
 var Confirmations = reactors.Define("confirmations",
-	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) {
 		if e.Data.Type != "reaction" {
 			q.Add(answerConfirmation{Message: e.StreamID(), Channel: e.Data.Channel})
 		}
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Edited]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Edited]) {
 		q.Add(answerConfirmation{Message: e.StreamID(), Edited: true})
-		return nil
 	}),
 )
 
