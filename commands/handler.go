@@ -158,6 +158,9 @@ type Outcome[S any] struct {
 	Replayed  bool           // the outcome is that of an earlier request with the same key
 }
 
+// Number returns the number that is the id of the aggregate, 0 for another id and in a dry run.
+func (o Outcome[S]) Number() int64 { return event.Number(o.ID) }
+
 // Handle runs a command on a record. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store.
 func Handle[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id string, cmd event.Command[S]) (Outcome[S], error) {
 	return Do(ctx, h, req, kind, func(ctx context.Context, tx *Tx) error {

@@ -2,7 +2,6 @@ package ledgerreact
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/google/uuid"
 
@@ -47,12 +46,11 @@ type ConfirmationAnswers struct {
 // Workers returns the worker of replies. Most channels have no open request. Their messages need no job, except edited ones.
 func (a *ConfirmationAnswers) Workers() reactors.Workers {
 	work := func(ctx context.Context, job reactors.Job[answerConfirmation]) error {
-		number, _ := strconv.ParseInt(job.Args.Message, 10, 64) // Bahi created it
 		l, err := commands.Load(ctx, a.Commands.Fresh(), message.Kind, job.Args.Message)
 		if err != nil {
 			return err
 		}
-		return a.Answer(ctx, l.Workspace, number)
+		return a.Answer(ctx, l.Workspace, event.Number(job.Args.Message))
 	}
 	return reactors.Workers{reactors.WorkIf(reactors.Policy{}, a.needed, work)}
 }

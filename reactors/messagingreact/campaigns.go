@@ -164,7 +164,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, no
 
 // fail ends the campaigns of a deleted channel.
 func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[failCampaigns]) error {
-	number, _ := strconv.ParseInt(job.Args.Channel, 10, 64) // Bahi created it
+	number := event.Number(job.Args.Channel)
 	l, err := commands.Load(ctx, d.Commands.Fresh(), channel.Kind, job.Args.Channel)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[failCampaigns]) 
 
 // trigger adds a contact to the campaigns that it has triggered.
 func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[triggerCampaigns]) error {
-	number, _ := strconv.ParseInt(job.Args.Contact, 10, 64) // Bahi created it
+	number := event.Number(job.Args.Contact)
 	who, err := commands.Load(ctx, d.Commands.Fresh(), contact.Kind, job.Args.Contact)
 	if err != nil || who.State.Status == "" || !who.State.OptIn || who.State.PhoneKey == "" {
 		return err

@@ -18,6 +18,7 @@ import (
 	"bahi/commands"
 	"bahi/commands/messagingcmd"
 	"bahi/domain/actor"
+	"bahi/domain/event"
 	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
@@ -90,8 +91,8 @@ func (d *Dispatcher) Dispatch(ctx context.Context, id string, within time.Durati
 	if err != nil || l.State.Status != campaign.Active {
 		return false, err
 	}
-	number, _ := strconv.ParseInt(id, 10, 64) // Bahi created it
-	s := &sending{Dispatcher: d, id: id, number: number, req: as(id, l.Workspace), campaign: l, pace: rate.NewLimiter(rate.Inf, 1), budget: -1}
+	s := &sending{Dispatcher: d, id: id, number: event.Number(id), req: as(id, l.Workspace), campaign: l,
+		pace: rate.NewLimiter(rate.Inf, 1), budget: -1}
 	end := d.Commands.Now().Add(within)
 	_, err = d.Alone(ctx, l.State.Channel, func(ctx context.Context) (err error) {
 		more, err = s.run(ctx, end)
