@@ -77,16 +77,12 @@ func Open(address string) (*Publisher, error) {
 		kgo.ManualFlushing(),                     // so that a batch is complete
 		kgo.ProducerBatchMaxBytesFn(func(string) int32 { return p.most }),
 	}
-	roots, err := feed.Roots(a.Options.Get("ca"))
-	if err != nil {
-		return nil, err
-	}
 	encrypted, err := strconv.ParseBool(a.Options.Get("tls"))
 	if a.Options.Has("tls") && err != nil {
 		return nil, errors.New("tls: expected true or false")
 	}
-	if encrypted || roots != nil {
-		p.options = append(p.options, kgo.DialTLSConfig(feed.TLS(roots)))
+	if encrypted || a.TLS.RootCAs != nil {
+		p.options = append(p.options, kgo.DialTLSConfig(a.TLS))
 	}
 	password, _ := a.User.Password()
 	if a.User != nil && password == "" {

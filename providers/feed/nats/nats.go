@@ -96,12 +96,8 @@ func Open(address string, log *slog.Logger) (*Publisher, error) {
 			Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: duplicates,
 		},
 	}
-	roots, err := feed.Roots(a.Options.Get("ca"))
-	if err != nil {
-		return nil, err
-	}
-	if a.Scheme == "tls" || roots != nil {
-		p.options = append(p.options, client.Secure(feed.TLS(roots)))
+	if a.Scheme == "tls" || a.TLS.RootCAs != nil {
+		p.options = append(p.options, client.Secure(a.TLS))
 	}
 	if file := a.Options.Get("creds"); file != "" {
 		if _, err := os.Stat(file); err != nil {
