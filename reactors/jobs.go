@@ -234,7 +234,7 @@ func (j *Jobs) start(ctx context.Context) error {
 		}
 		j.log.Warn("starting the workers failed; trying again", "error", err)
 		if signal.Sleep(ctx, time.Second) != nil {
-			return nil
+			return nil //nolint:nilerr // the server ends
 		}
 	}
 }

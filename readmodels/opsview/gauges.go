@@ -50,7 +50,7 @@ func (g Gauges) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(g.desc(name), prometheus.GaugeValue, value, label...)
 	})
 	if err != nil {
-		g.Log.Warn(g.Failure, "error", err)
+		g.Log.Warn(g.Failure, "error", err) //nolint:sloglint // each collector has a constant
 	}
 }
 
