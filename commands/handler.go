@@ -14,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 // maxTries is the maximum number of decisions of a command after conflicts.
@@ -77,10 +78,7 @@ func (h *Handler) Run(ctx context.Context) error {
 			return fmt.Errorf("follow the log: %w", err)
 		}
 		h.forget()
-		select {
-		case <-ctx.Done():
-		case <-time.After(followAgain):
-		}
+		_ = signal.Sleep(ctx, followAgain)
 	}
 	return nil
 }
@@ -159,6 +157,9 @@ type Outcome[S any] struct {
 	Changed   bool           // events were appended to it
 	Replayed  bool           // the outcome is that of an earlier request with the same key
 }
+
+// Number returns the number that is the id of the aggregate, 0 for another id and in a dry run.
+func (o Outcome[S]) Number() int64 { return event.Number(o.ID) }
 
 // Handle runs a command on a record. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store.
 func Handle[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id string, cmd event.Command[S]) (Outcome[S], error) {

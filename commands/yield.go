@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"bahi/eventstore/signal"
 )
 
 const (
@@ -63,10 +65,7 @@ func (y *Pacer) Do(part func() error) error {
 // Rest ends the part and waits for the rest period, or until ctx ends.
 func (y *Pacer) Rest(ctx context.Context) {
 	if rest := rest(y.waited, y.took); rest > 0 {
-		select {
-		case <-time.After(rest):
-		case <-ctx.Done():
-		}
+		_ = signal.Sleep(ctx, rest)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 // Build creates the next generation of a projection while the previous one serves reads. The registry has the progress of the build, so any
@@ -171,7 +172,7 @@ func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 			return fmt.Errorf("build %s: %w", g.Name, ErrDiffers)
 		}
 		b.reportProgress(now)
-		if err := sleep(ctx, tryAgain); err != nil {
+		if err := signal.Sleep(ctx, tryAgain); err != nil {
 			return err
 		}
 	}

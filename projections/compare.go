@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"bahi/domain/event"
+	"bahi/eventstore/signal"
 )
 
 // Difference has the differing rows of one table of two folds of the same log.
@@ -75,7 +76,7 @@ func (b Build) caughtUp(ctx context.Context, s *session, of generation) error {
 		if now.Position > last {
 			last, patience = now.Position, caughtUpTries
 		}
-		if err := sleep(ctx, caughtUpInterval); err != nil {
+		if err := signal.Sleep(ctx, caughtUpInterval); err != nil {
 			return err
 		}
 	}

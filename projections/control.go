@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/time/rate"
+
+	"bahi/eventstore/signal"
 )
 
 // control passes an operator's requests to a running build: pause, slow down, accept differences, end. A nil control has no requests.
@@ -31,7 +33,7 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	builds := mine.Status != statusKept // such a row may become live, and lose its owner, between two queries
 	c.obey(mine)
 	c.done.Go(func() {
-		for sleep(watching, progressInterval) == nil {
+		for signal.Sleep(watching, progressInterval) == nil {
 			if c.conn == nil || c.conn.IsClosed() {
 				conn, err := connect(watching, b.Config, b.Projection)
 				if err != nil {
@@ -98,7 +100,7 @@ func (c *control) wait(ctx context.Context, events int) error {
 	}
 	for {
 		for c.paused.Load() {
-			if err := sleep(ctx, progressInterval); err != nil {
+			if err := signal.Sleep(ctx, progressInterval); err != nil {
 				return err
 			}
 		}

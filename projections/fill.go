@@ -14,6 +14,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 const (
@@ -322,7 +323,7 @@ func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
 // reportFill records the progress of the parts until ctx ends.
 func (b Build) reportFill(ctx context.Context, s *session, parts []*part) {
 	measured := pace{now: b.Now, rate: s.g.Rate}
-	for before := least(parts); sleep(ctx, progressInterval) == nil; {
+	for before := least(parts); signal.Sleep(ctx, progressInterval) == nil; {
 		now := s.g
 		now.Position = least(parts)
 		now.Rate, before = measured.after(int(now.Position-before)), now.Position

@@ -14,6 +14,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 // follower runs one projection or reactor on the router. As a subscriber it reads the log, as a handler it folds the events. Watermill
@@ -88,7 +89,7 @@ func (f *follower) Subscribe(ctx context.Context, _ string) (<-chan *message.Mes
 				return
 			}
 			f.explain(ctx, err)
-			_ = sleep(ctx, tryAgain)
+			_ = signal.Sleep(ctx, tryAgain)
 		}
 	}()
 	return out, nil
@@ -339,20 +340,10 @@ func guarded(do func() error) (err error) {
 
 // park waits until an operator clears the record of the faulty event.
 func (f *follower) park(ctx context.Context) {
-	for sleep(ctx, tryAgain) == nil {
+	for signal.Sleep(ctx, tryAgain) == nil {
 		if now, found, err := f.k.look(ctx); err == nil && (!found || now.err == "") {
 			f.log.Info("parked; retrying")
 			return
 		}
-	}
-}
-
-// sleep waits for a time, or until the context ends, and then returns its error.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

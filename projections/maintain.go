@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"bahi/eventstore/signal"
 )
 
 // lookInterval is the interval at which a process searches for builds that other processes have requested.
@@ -107,7 +109,7 @@ func (r *Runner) maintainOne(ctx context.Context, p *Projection, g generation) {
 		return
 	}
 	r.log.Warn("maintaining a generation failed; retrying later", "projection", g.Name, "generation", g.Generation, "error", err)
-	_ = sleep(ctx, maintainAgain)
+	_ = signal.Sleep(ctx, maintainAgain)
 }
 
 func (r *Runner) tryMaintain(ctx context.Context, p *Projection, g generation) error {

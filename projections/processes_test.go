@@ -15,7 +15,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
-	"bahi/internal/draws"
+	"bahi/internal/test/draws"
 )
 
 // parted is a projection whose fill can be divided by the length of the names. It also records the previous name of the same part, so a

@@ -59,9 +59,6 @@ type Part struct {
 // Has reports whether a key belongs to the part.
 func (p Part) Has(key int64) bool { return p.Of <= 1 || uint64(key)%uint64(p.Of) == uint64(p.Ordinal) }
 
-// First reports whether this part does the work that must happen once.
-func (p Part) First() bool { return p.Ordinal == 0 }
-
 // afterFill is the comment before the statements of a DDL that run after the fill.
 const afterFill = "-- after fill"
 

@@ -12,6 +12,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 // Reactor is a subscriber to the log with effects outside its tables. So it has no generations and is never rebuilt. Package reactors
@@ -102,7 +103,7 @@ func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 
 // watch makes reactors read their checkpoints again after these were moved.
 func (r *Runner) watch(ctx context.Context) {
-	for sleep(ctx, ownedInterval) == nil {
+	for signal.Sleep(ctx, ownedInterval) == nil {
 		rows, _ := r.pool.Query(ctx, `select name from reactor.checkpoint where owner is distinct from $1`, r.owner)
 		lost, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
@@ -131,6 +132,15 @@ type Checkpoint struct {
 // Checkpoints returns the checkpoints of all reactors that ever ran, by name.
 func Checkpoints(ctx context.Context, db querier) ([]Checkpoint, error) {
 	return checkpoints(ctx, db, `true`)
+}
+
+// CheckpointOf returns the checkpoint of a reactor, whichever process runs it. It returns nil if the reactor never ran.
+func CheckpointOf(ctx context.Context, db querier, name string) (*Checkpoint, error) {
+	found, err := checkpoints(ctx, db, `name = $1`, name)
+	if len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 const checkpointColumns = `name, store_id, position, event_id, error, wait_reason`

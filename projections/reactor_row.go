@@ -115,15 +115,15 @@ func NewestBefore(ctx context.Context, store eventstore.Store, at event.Position
 }
 
 func (k reactorRow) look(ctx context.Context) (at place, found bool, err error) {
-	all, err := checkpoints(ctx, k.r.pool, `name = $1`, k.p.Name)
-	if err != nil || len(all) == 0 {
+	c, err := CheckpointOf(ctx, k.r.pool, k.p.Name)
+	if c == nil {
 		return at, false, err
 	}
-	at.position = all[0].Position
-	if all[0].Error != nil {
-		at.err = *all[0].Error
-	} else if all[0].WaitReason != nil {
-		at.waitReason = *all[0].WaitReason
+	at.position = c.Position
+	if c.Error != nil {
+		at.err = *c.Error
+	} else if c.WaitReason != nil {
+		at.waitReason = *c.WaitReason
 	}
 	return at, true, nil
 }

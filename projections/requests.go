@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/event"
+	"bahi/eventstore/signal"
 )
 
 // positionsChannel is the channel for notices between processes. "ask <projection> <position>" requests a position from the process that
@@ -82,7 +83,7 @@ func (r *Runner) exchange(ctx context.Context) {
 	for lost := false; ctx.Err() == nil; lost = true {
 		if err := r.exchangeOnce(ctx, lost); ctx.Err() == nil {
 			r.log.Debug("exchanging positions with other processes failed; retrying", "error", err)
-			_ = sleep(ctx, tryAgain)
+			_ = signal.Sleep(ctx, tryAgain)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"bahi/domain/event"
+	"bahi/eventstore/signal"
 )
 
 const (
@@ -124,7 +125,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 	defer stop()
 	go func() {
 		for following.Err() == nil && !until() {
-			_ = sleep(following, progressInterval)
+			_ = signal.Sleep(following, progressInterval)
 		}
 		stop()
 	}()
@@ -294,7 +295,7 @@ func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
 		if !isBusy(err) || nth == dropTries {
 			return err
 		}
-		if err := sleep(ctx, dropInterval); err != nil {
+		if err := signal.Sleep(ctx, dropInterval); err != nil {
 			return err
 		}
 	}

@@ -12,11 +12,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
 	"bahi/domain/event"
+	"bahi/eventstore/signal"
 	"bahi/projections"
 	"bahi/readmodels/opsview"
 )
@@ -68,14 +70,14 @@ type Jobs struct {
 	policies map[string]Policy
 	needed   map[string]func(context.Context, event.Position, []job) ([]bool, error)
 	poll     time.Duration
-	metrics  *metrics
+	attempts *prometheus.CounterVec
 	log      *slog.Logger
 }
 
 // NewJobs creates the queue. It returns an error if two workers have one kind or a sweep has no worker.
 func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	j := &Jobs{policies: map[string]Policy{}, needed: map[string]func(context.Context, event.Position, []job) ([]bool, error){},
-		poll: cmp.Or(config.poll, pollInterval), metrics: newMetrics(), log: config.Log}
+		poll: cmp.Or(config.poll, pollInterval), attempts: newAttempts(), log: config.Log}
 	workers, queues, intervals := river.NewWorkers(), map[string]river.QueueConfig{}, map[string]time.Duration{}
 	for _, s := range config.Sweeps {
 		intervals[s.args.Kind()] = s.every
@@ -235,10 +237,8 @@ func (j *Jobs) start(ctx context.Context) error {
 			return fmt.Errorf("start the workers: %w", err)
 		}
 		j.log.Warn("starting the workers failed; trying again", "error", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Second):
+		if signal.Sleep(ctx, time.Second) != nil {
+			return nil //nolint:nilerr // the server ends
 		}
 	}
 }
@@ -282,12 +282,7 @@ func (j *Jobs) notifyDue(ctx context.Context) {
 		select pg_notify('` + schema + `.river_insert', json_build_object('queue', name)::text) from unnest($1::text[]) name
 		where exists (select from ` + schema + `.river_job where state = 'available' and queue = name)`
 	kinds := slices.Collect(maps.Keys(j.policies))
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(j.poll):
-		}
+	for signal.Sleep(ctx, j.poll) == nil {
 		if _, err := j.pool.Exec(ctx, notify, kinds); err != nil {
 			j.log.Debug("looking for due jobs failed; trying again", "error", err)
 		}

@@ -55,20 +55,24 @@ func Define(name string, reactions ...Reaction) *Reactor {
 }
 
 // On returns the reaction to events of one type. The reaction depends on the event alone and only adds jobs, so a replay adds the same
-// ones. An error parks the reactor at the event until an operator has repaired the cause.
-func On[E any](react func(*Queue, event.Recorded[E]) error) Reaction {
-	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error { return react(q, event.As[E](r)) }}
+// ones.
+func On[E any](react func(*Queue, event.Recorded[E])) Reaction {
+	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error {
+		react(q, event.As[E](r))
+		return nil
+	}}
 }
 
-// OnID is [On] for events of streams with a UUID as their id.
+// OnID is [On] for events of streams with a UUID as their id. Any other id parks the reactor at the event until an operator has repaired
+// the cause.
 func OnID[E any](react func(q *Queue, id uuid.UUID, e event.Recorded[E])) Reaction {
-	return On(func(q *Queue, e event.Recorded[E]) error {
-		id, err := uuid.Parse(e.StreamID())
+	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error {
+		id, err := uuid.Parse(r.StreamID())
 		if err == nil {
-			react(q, id, e)
+			react(q, id, event.As[E](r))
 		}
 		return err
-	})
+	}}
 }
 
 // OnErasure returns the reactions to all events that request an erasure.

@@ -116,20 +116,16 @@ func (r *Runner) Replay(ctx context.Context, reactor *Reactor, after event.Posit
 var ErrOtherLog = errors.New("the reactor's checkpoint is of another log; run it once, so that it starts at the head of this one")
 
 func (r *Runner) checkpointOf(ctx context.Context, reactor *Reactor) (event.Position, error) {
-	all, err := projections.Checkpoints(ctx, r.pool)
-	if err != nil {
+	c, err := projections.CheckpointOf(ctx, r.pool, reactor.Name)
+	switch {
+	case err != nil:
 		return 0, err
+	case c == nil:
+		return r.store.Head(ctx)
+	case c.StoreID != r.store.ID():
+		return 0, ErrOtherLog
 	}
-	for _, c := range all {
-		switch {
-		case c.Name != reactor.Name:
-		case c.StoreID != r.store.ID():
-			return 0, ErrOtherLog
-		default:
-			return c.Position, nil
-		}
-	}
-	return r.store.Head(ctx)
+	return c.Position, nil
 }
 
 // add adds the jobs that follow from the events.

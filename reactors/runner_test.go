@@ -36,13 +36,15 @@ func (greet) Kind() string { return "greet" }
 
 // greeter returns the reactor. Its reaction to an account named sick is that error.
 func greeter(sick error) *Reactor {
-	return Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened]) error {
-		if e.Data.Name == "sick" && sick != nil {
+	reaction := On(func(q *Queue, e event.Recorded[book.AccountOpened]) { q.Add(greet{Account: e.StreamID()}) })
+	well := reaction.on
+	reaction.on = func(q *Queue, e event.Recorded[any]) error {
+		if event.As[book.AccountOpened](e).Data.Name == "sick" && sick != nil {
 			return sick
 		}
-		q.Add(greet{Account: e.StreamID()})
-		return nil
-	}))
+		return well(q, e)
+	}
+	return Define("greeter", reaction)
 }
 
 // fixture is a log and a database with jobs.
@@ -366,9 +368,8 @@ func TestJobsOfEventsThatComeTogetherAreJoined(t *testing.T) {
 		greeted = append(greeted, job.Args.Names...)
 		return nil
 	})}})
-	reactor := Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened]) error {
+	reactor := Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened]) {
 		q.Add(greetAll{[]string{e.Data.Name}})
-		return nil
 	}))
 	var names []string
 	for i := range 8 {

@@ -3,12 +3,13 @@ package reactors
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
+
+	"bahi/readmodels/opsview"
 )
 
 // The outcomes of an attempt, as metrics name them.
@@ -19,17 +20,6 @@ const (
 	cancelled = "cancelled"
 	snoozed   = "snoozed"
 )
-
-type metrics struct {
-	attempts *prometheus.CounterVec
-}
-
-func newMetrics() *metrics {
-	return &metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "bahi_job_attempts_total", Help: "Attempts of jobs in this process, by kind and outcome: done, failed, discarded, cancelled, " +
-			"snoozed.",
-	}, []string{"kind", "outcome"})}
-}
 
 // logEnd logs and counts the end of an attempt.
 func (j *Jobs) logEnd(e *river.Event) {
@@ -57,7 +47,7 @@ func (j *Jobs) logEnd(e *river.Event) {
 		log.Info("job interrupted; restarting later")
 		return
 	}
-	j.metrics.attempts.WithLabelValues(e.Job.Kind, outcome).Inc()
+	j.attempts.WithLabelValues(e.Job.Kind, outcome).Inc()
 }
 
 func lastError(job *rivertype.JobRow) string {
@@ -67,43 +57,43 @@ func lastError(job *rivertype.JobRow) string {
 	return job.Errors[len(job.Errors)-1].Error
 }
 
+func newAttempts() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "bahi_job_attempts_total", Help: "Attempts of jobs in this process, by kind and outcome: done, failed, discarded, cancelled, " +
+			"snoozed.",
+	}, []string{"kind", "outcome"})
+}
+
 // Register adds the metrics of jobs.
-func (j *Jobs) Register(to prometheus.Registerer) { to.MustRegister(j.metrics.attempts, waiting{j}) }
+func (j *Jobs) Register(to prometheus.Registerer) {
+	to.MustRegister(j.attempts, opsview.Gauges{
+		Help: map[string]string{waitingJobs: "Jobs that are waiting or running, by kind."}, Label: "kind",
+		Read: j.countWaiting, Failure: "counting the waiting jobs failed", Log: j.log,
+	})
+}
 
-// waiting is a collector of the number of unfinished jobs in the database.
-type waiting struct{ j *Jobs }
+const waitingJobs = "bahi_jobs_waiting"
 
-var waitingJobs = prometheus.NewDesc("bahi_jobs_waiting", "Jobs that are waiting or running, by kind.", []string{"kind"}, nil)
-
-// countTimeout is the timeout of the count.
-const countTimeout = 2 * time.Second
-
-// Describe implements prometheus.Collector.
-func (w waiting) Describe(to chan<- *prometheus.Desc) { to <- waitingJobs }
-
-// Collect implements prometheus.Collector. If the database does not respond, it omits this metric.
-func (w waiting) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
-	defer cancel()
+// countWaiting sets the numbers of unfinished jobs in the database.
+func (j *Jobs) countWaiting(ctx context.Context, set opsview.SetGauge) error {
 	counts := map[string]int64{}
 	var (
 		kind string
 		n    int64
 	)
-	rows, _ := w.j.pool.Query(ctx, `
+	rows, _ := j.pool.Query(ctx, `
 		select kind, count(*) from river.river_job
 		where state in ('available', 'pending', 'retryable', 'running', 'scheduled') group by kind`) // ForEachRow returns the error
-	_, err := pgx.ForEachRow(rows, []any{&kind, &n}, func() error { counts[kind] = n; return nil })
-	if err != nil {
-		w.j.log.Warn("counting the waiting jobs failed", "error", err)
-		return
+	if _, err := pgx.ForEachRow(rows, []any{&kind, &n}, func() error { counts[kind] = n; return nil }); err != nil {
+		return err
 	}
-	for kind := range w.j.policies {
+	for kind := range j.policies {
 		counts[kind] += 0
 	}
 	for kind, n := range counts {
-		to <- prometheus.MustNewConstMetric(waitingJobs, prometheus.GaugeValue, float64(n), kind)
+		set(waitingJobs, float64(n), kind)
 	}
+	return nil
 }
 
 // quiet lowers River's own messages of success to debug; logEnd logs the outcome of jobs.

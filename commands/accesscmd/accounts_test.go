@@ -26,7 +26,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/patch"
 	"bahi/eventstore"
-	"bahi/internal/draws"
+	"bahi/internal/test/draws"
 	"bahi/internal/test/interleavetest"
 )
 

@@ -14,6 +14,7 @@ import (
 	"bahi/commands/lease"
 	"bahi/domain/fault"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 const (
@@ -90,9 +91,7 @@ func (b *Inbox) Run(ctx context.Context) {
 			}
 		}
 		if b.Now().UnixNano()-b.crowded.Load() < int64(crowdedFor) {
-			select {
-			case <-time.After(rest * took):
-			case <-ctx.Done():
+			if signal.Sleep(ctx, rest*took) != nil {
 				return
 			}
 		}
@@ -105,9 +104,7 @@ func (b *Inbox) sweepUntil(ctx context.Context) {
 		if _, err := b.Sweep(ctx); err != nil && ctx.Err() == nil {
 			b.Log.Warn("removing old webhook bodies failed; retrying", "error", err)
 		}
-		select {
-		case <-time.After(sweepInterval):
-		case <-ctx.Done():
+		if signal.Sleep(ctx, sweepInterval) != nil {
 			return
 		}
 	}

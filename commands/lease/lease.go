@@ -5,6 +5,8 @@ package lease
 import (
 	"context"
 	"time"
+
+	"bahi/eventstore/signal"
 )
 
 const (
@@ -28,12 +30,7 @@ func While(ctx context.Context, asked time.Time, renew func(context.Context) (he
 
 // keep renews a lease until ctx ends or the lease may have ended.
 func keep(ctx context.Context, until time.Time, renew func(context.Context) (held bool, err error)) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(min(renewInterval, time.Until(until))):
-		}
+	for signal.Sleep(ctx, min(renewInterval, time.Until(until))) == nil {
 		asked := time.Now()
 		asking, cancel := context.WithDeadline(ctx, until)
 		held, err := renew(asking)

@@ -72,12 +72,6 @@ func missing(l *book.Ledger, err error) error {
 
 func id(number int64) string { return strconv.FormatInt(number, 10) }
 
-// numbered returns the number of an id, or 0.
-func numbered(id string) int64 {
-	number, _ := strconv.ParseInt(id, 10, 64) // ids come from [id]
-	return number
-}
-
 // OpenAccount opens an account.
 func OpenAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, c book.OpenAccount) (commands.Outcome[book.Account],
 	error) {

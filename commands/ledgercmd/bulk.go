@@ -47,7 +47,7 @@ func postTogether(
 	if err != nil {
 		return Posted{}, err
 	}
-	p.First, p.Position, p.Replayed = numbered(out.ID), out.Position, out.Replayed
+	p.First, p.Position, p.Replayed = out.Number(), out.Position, out.Replayed
 	if !out.Replayed {
 		return p, nil
 	}

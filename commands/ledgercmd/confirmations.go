@@ -250,7 +250,7 @@ func (c *Confirmations) Statement(ctx context.Context, token string) (s Shared, 
 	if len(parts) != 3 { //nolint:mnd // the parts of a token
 		return s, errNoStatement
 	}
-	number, account := numbered(parts[0]), numbered(parts[1])
+	number, account := event.Number(parts[0]), event.Number(parts[1])
 	want, err := c.token(ctx, number, account)
 	if err != nil {
 		return s, err

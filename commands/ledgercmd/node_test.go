@@ -23,7 +23,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
-	"bahi/internal/draws"
+	"bahi/internal/test/draws"
 	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"

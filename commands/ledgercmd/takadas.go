@@ -40,7 +40,7 @@ func AddTakada(ctx context.Context, req commands.Request, b *Books, c takada.Add
 		if err != nil || tx.DryRun() {
 			return err
 		}
-		_, err = commands.Decide(ctx, tx, order.TakadasKind, id(c.Order), order.Attach{Takada: numbered(added)})
+		_, err = commands.Decide(ctx, tx, order.TakadasKind, id(c.Order), order.Attach{Takada: event.Number(added)})
 		return err
 	})
 	return shown(ctx, req, b, out, err)

@@ -89,7 +89,7 @@ func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) 
 		}
 		return rows, err
 	}, func(out commands.Outcome[book.Row]) ([]book.LedgerRow, error) {
-		return []book.LedgerRow{{Ledger: ledgers[0], ID: numbered(out.ID)}, {Ledger: ledgers[1], ID: out.State.PairedWith}}, nil
+		return []book.LedgerRow{{Ledger: ledgers[0], ID: out.Number()}, {Ledger: ledgers[1], ID: out.State.PairedWith}}, nil
 	})
 }
 

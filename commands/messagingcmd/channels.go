@@ -109,7 +109,7 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 		})
 	// The channel now has an id, so its webhook can be registered and its token stored.
 	if err == nil && !out.Replayed && (out.State.Type == channel.Telegram || out.State.RefreshToken.Present()) {
-		if _, err := f.check(ctx, ctx, req.Workspace, number(out.ID)); err != nil {
+		if _, err := f.check(ctx, ctx, req.Workspace, out.Number()); err != nil {
 			f.Log.Warn("channel health check failed", "channel", out.ID, "error", err)
 		}
 		l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, out.ID)
@@ -119,12 +119,6 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 		out.State, out.Revision, out.Position, out.At = l.State, l.Revision, l.Position, l.At
 	}
 	return out, unnamed(err)
-}
-
-// number returns the number of an id.
-func number(id string) int64 {
-	n, _ := strconv.ParseInt(id, 10, 64)
-	return n
 }
 
 // after returns the state after a command.
@@ -171,7 +165,7 @@ func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edi
 	}
 	out, err = identities.Handle(ctx, f.Commands, req, c.ID, key, c)
 	if err == nil && key != nil && *key != "" && !req.DryRun {
-		err = f.Deliver(ctx, number(c.ID))
+		err = f.Deliver(ctx, event.Number(c.ID))
 	}
 	return out, unnamed(err)
 }
@@ -191,7 +185,7 @@ func (f *Channels) Confirm(ctx context.Context, req commands.Request, id string)
 	}
 	out, err = identities.Handle(ctx, f.Commands, req, id, &key, channel.Confirm{Sender: l.State.Sender(), IdentityKey: key})
 	if err == nil && !req.DryRun {
-		err = f.Deliver(ctx, number(id))
+		err = f.Deliver(ctx, event.Number(id))
 	}
 	return out, unnamed(err)
 }
@@ -268,7 +262,7 @@ func (f *Channels) within(ctx context.Context) (context.Context, context.CancelF
 // account returns a channel with decrypted credentials.
 func (f *Channels) account(ctx context.Context, id string, s channel.State) (a network.Account, err error) {
 	a = network.Account{
-		Channel: number(id), Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID,
+		Channel: event.Number(id), Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID,
 		AppName: s.Settings.AppName, ChatName: s.Name,
 		AccountID: s.Settings.AccountID, ClientID: s.Settings.ClientID,
 	}
@@ -349,7 +343,7 @@ func (f *Channels) note(ctx context.Context, workspace uuid.UUID, id string, s c
 		_, err = identities.Handle(ctx, f.Commands, req, id, &r.IdentityKey, r)
 	}
 	if err == nil && r.IdentityKey != "" && r.IdentityKey != s.IdentityKey {
-		err = f.Deliver(ctx, number(id))
+		err = f.Deliver(ctx, event.Number(id))
 	}
 	return r, err
 }

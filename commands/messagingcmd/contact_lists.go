@@ -56,7 +56,7 @@ func CreateContactList(
 		var join contact.Join
 		newID := h.IDFromSeries(contactlist.Kind.Category(), 1)
 		_, err := commands.DecideNew(ctx, tx, contactlist.Kind, newID, func(id string) event.Command[contactlist.State] {
-			join.List, _ = strconv.ParseInt(id, 10, 64) // an id of Bahi
+			join.List = event.Number(id)
 			return c
 		})
 		if err != nil || tx.DryRun() {

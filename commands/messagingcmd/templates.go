@@ -13,6 +13,7 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/actor"
+	"bahi/domain/event"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
 	"bahi/domain/messaging/template"
@@ -75,7 +76,7 @@ func (f *Templates) Sync(ctx context.Context, workspace uuid.UUID, out commands.
 	if out.Replayed || out.State.Status != channel.Connected {
 		return
 	}
-	if _, err := f.Refresh(ctx, workspace, []int64{number(out.ID)}); err != nil {
+	if _, err := f.Refresh(ctx, workspace, []int64{out.Number()}); err != nil {
 		f.Log.Warn("listing the templates of a channel failed", "channel", out.ID, "error", err)
 	}
 }
@@ -111,7 +112,7 @@ func (f *Templates) refresh(ctx context.Context, workspace uuid.UUID, id int64) 
 
 // forceRefresh requests the templates of a channel from its network, regardless of the last request.
 func (f *Templates) forceRefresh(ctx context.Context, workspace uuid.UUID, id string) error {
-	number, _ := strconv.ParseInt(id, 10, 64) // an id of Bahi
+	number := event.Number(id)
 	f.mu.Lock()
 	delete(f.asked, number)
 	f.mu.Unlock()
@@ -173,7 +174,7 @@ func (f *Templates) list(ctx context.Context, req commands.Request, c template.L
 		if err != nil || !out.Replayed {
 			return err
 		}
-		id, _ = strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
+		id = out.Number()
 	}
 	_, err := commands.Handle(ctx, f.Commands, req, template.Kind, strconv.FormatInt(id, 10), c)
 	return err

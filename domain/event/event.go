@@ -6,6 +6,7 @@
 package event
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,6 +84,15 @@ func As[E any](r Recorded[any]) Recorded[E] {
 func (r Recorded[E]) StreamID() string {
 	_, id := SplitStream(r.Stream)
 	return id
+}
+
+// Number returns the number that is the id of a stream, 0 for another id.
+func Number(id string) int64 {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // StreamName joins a category and an id. Only ids may contain dashes.

@@ -132,9 +132,6 @@ func (k *Kind[S]) Names() []string {
 	return names
 }
 
-// Has reports whether e is an event of the kind.
-func (k *Kind[S]) Has(e Event[S]) bool { return k.byGo[reflect.TypeOf(e)].name != "" }
-
 // Stream returns the name of the aggregate's stream.
 func (k *Kind[S]) Stream(id string) string { return StreamName(k.category, id) }
 

@@ -23,6 +23,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 // Server has the three calls of EventStoreDB's protocol that a journal needs. [Connect] returns one. It reads streams from the leader.
@@ -141,7 +142,7 @@ func (j *Journal) Append(ctx context.Context, after event.Position, group []Entr
 		}
 		j.logger.Log(ctx, level, "appending to the journal failed; retrying", "after", after, "events", len(group), "error", err)
 		switch {
-		case pause(ctx, j.timing.pause):
+		case signal.Sleep(ctx, j.timing.pause) == nil:
 		case doubt:
 			return fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
 		default:
@@ -180,16 +181,6 @@ func (j *Journal) look(ctx context.Context, after event.Position, events []event
 		if left = left[len(found):]; len(left) == 0 {
 			return true, false, nil
 		}
-	}
-}
-
-// pause waits. It returns false if the context ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 

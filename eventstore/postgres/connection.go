@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 func (a *appender) connect(ctx context.Context) error {
@@ -64,7 +65,7 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 		a.log.Debug("outcome of appends still unknown", "appends", len(group), "error", err)
 		a.refuseWaiting(err) // they were not sent, and resolving may take long
 		a.disconnect()
-		_ = sleep(ctx, retryInterval)
+		_ = signal.Sleep(ctx, retryInterval)
 	}
 	for _, p := range group {
 		p.fail(fmt.Errorf("%w: %w", eventstore.ErrInDoubt, why))
@@ -83,7 +84,7 @@ func (a *appender) end(ctx context.Context, lost session) error {
 		if err != nil || running == 0 {
 			return err
 		}
-		if err := sleep(ctx, retryInterval); err != nil {
+		if err := signal.Sleep(ctx, retryInterval); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/journal"
+	"bahi/eventstore/signal"
 	"bahi/eventstore/tlog"
 )
 
@@ -249,7 +250,7 @@ func (a *appender) insertJournaled(ctx context.Context, p *plan) (at time.Time, 
 
 // watchJournal checks regularly that the journal is uncut, until the context ends.
 func watchJournal(ctx context.Context, j *journal.Journal, log *slog.Logger) {
-	for sleep(ctx, wholeInterval) == nil {
+	for signal.Sleep(ctx, wholeInterval) == nil {
 		if err := j.Whole(ctx); err != nil && ctx.Err() == nil {
 			log.Error("checking the journal failed", "stream", j.Stream(), "error", err)
 		}

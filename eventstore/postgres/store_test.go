@@ -17,7 +17,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/internal/draws"
+	"bahi/internal/test/draws"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )

@@ -227,7 +227,7 @@ func listen(
 		}
 		log.Warn("listening for other processes' appends failed; retrying", "error", err)
 		t.reset()
-		_ = sleep(ctx, pollInterval)
+		_ = signal.Sleep(ctx, pollInterval)
 	}
 }
 
@@ -323,20 +323,10 @@ func sendNotices(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan s
 		case <-ctx.Done():
 		case <-changed:
 		}
-		_ = sleep(ctx, noticeInterval)
+		_ = signal.Sleep(ctx, noticeInterval)
 	}
 	<-done
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollInterval) // then the others poll
 	defer cancel()
 	news(last)
-}
-
-// sleep waits for a time, or until the context ends, and then returns its error.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

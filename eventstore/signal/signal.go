@@ -1,7 +1,11 @@
-// Package signal has a broadcast that notifies goroutines of a change.
+// Package signal has a broadcast that notifies goroutines of a change, and a sleep that a context ends.
 package signal
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 // Signal wakes all goroutines that wait for the next change. The zero value is ready for use.
 type Signal struct {
@@ -26,5 +30,15 @@ func (s *Signal) Notify() {
 	if s.next != nil {
 		close(s.next)
 		s.next = nil
+	}
+}
+
+// Sleep waits for a time, or until the context ends, and then returns its error.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }

@@ -66,7 +66,7 @@ func TreeAt(ctx context.Context, tiles Tiles, size uint64) (Tree, error) {
 
 // VerifyInclusion returns nil if the proof shows that the leaf is at index, from 0, in the tree of this size and root.
 func VerifyInclusion(leaf Hash, index, size uint64, hashes []Hash, root Hash) error {
-	if err := proof.VerifyInclusion(rfc6962.DefaultHasher, index, size, leaf[:], toSlices(hashes), root[:]); err != nil {
+	if err := proof.VerifyInclusion(rfc6962.DefaultHasher, index, size, leaf[:], Slices(hashes), root[:]); err != nil {
 		return fmt.Errorf("the proof does not show that the leaf is at index %d of %d: %w", index, size, legible(err))
 	}
 	return nil
@@ -80,7 +80,7 @@ func VerifyConsistency(from, to uint64, hashes []Hash, rootFrom, rootTo Hash) er
 		}
 		return nil
 	}
-	if err := proof.VerifyConsistency(rfc6962.DefaultHasher, from, to, toSlices(hashes), rootFrom[:], rootTo[:]); err != nil {
+	if err := proof.VerifyConsistency(rfc6962.DefaultHasher, from, to, Slices(hashes), rootFrom[:], rootTo[:]); err != nil {
 		return fmt.Errorf("the proof does not show that the tree of %d leaves leads to that of %d: %w", from, to, legible(err))
 	}
 	return nil
@@ -100,7 +100,7 @@ func readProof(ctx context.Context, tiles Tiles, nodes proof.Nodes) ([]Hash, err
 	if err != nil {
 		return nil, err
 	}
-	rehashed, err := nodes.Rehash(toSlices(hashes), rfc6962.DefaultHasher.HashChildren)
+	rehashed, err := nodes.Rehash(Slices(hashes), rfc6962.DefaultHasher.HashChildren)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,8 @@ func place(n compact.NodeID) (tile TileID, from, width int) {
 	return TileID{Level: n.Level / TileHeight, Index: first / TileWidth}, int(first % TileWidth), 1 << above
 }
 
-func toSlices(hashes []Hash) [][]byte {
+// Slices returns hashes as slices of bytes.
+func Slices(hashes []Hash) [][]byte {
 	out := make([][]byte, len(hashes))
 	for i := range hashes {
 		out[i] = hashes[i][:]

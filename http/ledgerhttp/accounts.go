@@ -107,7 +107,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	if err != nil {
 		return nil, err
 	}
-	shown := account[In, Out]{ID: number(out.ID), Name: out.State.Name, Type: out.State.Type, Of: out.State.Metal}
+	shown := account[In, Out]{ID: out.Number(), Name: out.State.Name, Type: out.State.Type, Of: out.State.Metal}
 	if out.Revision >= 0 {
 		shown.Revision = &out.Revision
 	}

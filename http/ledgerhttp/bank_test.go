@@ -14,9 +14,9 @@ import (
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/eventstore"
-	"bahi/internal/draws"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/draws"
 )
 
 func TestAnEditNamesItsRowByIdRowIdOrQuery(t *testing.T) {

@@ -65,7 +65,7 @@ func (r *Routes) confirmations() {
 		}
 		out, err := r.Confirming.Request(ctx, api.Request(ctx), in.Body)
 		return api.WriteResult(ctx, out, err, func(out commands.Outcome[confirmation.State]) ledgerview.Confirmation {
-			c := ledgerview.ConfirmationAfter(number(out.ID), out.State)
+			c := ledgerview.ConfirmationAfter(out.Number(), out.State)
 			if !out.CreatedAt.IsZero() {
 				c.CreatedAt = &out.CreatedAt
 			}

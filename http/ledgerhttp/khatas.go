@@ -179,11 +179,11 @@ func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 		}
 		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 		if result.Pipeline != "" {
-			return &khataAnswer{Status: http.StatusOK, Body: readOf(number(out.ID), result)}, nil
+			return &khataAnswer{Status: http.StatusOK, Body: readOf(out.Number(), result)}, nil
 		}
 		return &khataAnswer{
 			Status: http.StatusAccepted, Location: "/khata-uploads/" + out.ID, Applied: applied,
-			Body: khataRead{UploadID: number(out.ID), Status: "processing", Pipeline: pipeline},
+			Body: khataRead{UploadID: out.Number(), Status: "processing", Pipeline: pipeline},
 		}, nil
 	})
 }

@@ -144,7 +144,7 @@ func (r *Routes) draftEntries() {
 func (r *Routes) draftWritten(ctx context.Context) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[ledgerview.OrderDraft],
 	error) {
 	return written(ctx, r, func(out commands.Outcome[orderdraft.State]) ledgerview.OrderDraft {
-		return ledgerview.DraftAfter(number(out.ID), out.State, out.CreatedAt, r.Zone, out.Revision)
+		return ledgerview.DraftAfter(out.Number(), out.State, out.CreatedAt, r.Zone, out.Revision)
 	})
 }
 

@@ -94,7 +94,7 @@ func (r *Routes) known(ctx context.Context, f ledgerview.OrderFilter) (err error
 func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.State], err error) (*api.Tagged[ledgerview.ClientOrder],
 	error) {
 	return api.WriteResult(ctx, out, err, func(out commands.Outcome[order.State]) ledgerview.ClientOrder {
-		o := r.orderShown(ctx, out.Position, number(out.ID), out.State.Order)
+		o := r.orderShown(ctx, out.Position, out.Number(), out.State.Order)
 		if out.Revision >= 0 {
 			o.Revision = &out.Revision
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -334,13 +333,4 @@ func (b editRow[In, Out]) asked() (asked book.RowInput) {
 		asked.Out = book.Entries(*b.Out)
 	}
 	return asked
-}
-
-// number returns the number of a stream's id, or 0 in a dry run.
-func number(id string) int64 {
-	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }

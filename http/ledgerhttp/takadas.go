@@ -114,7 +114,7 @@ func (r *Routes) knownTakadas(ctx context.Context, f ledgerview.TakadaFilter) er
 // takadaWritten returns a takada after a command.
 func takadaWritten(ctx context.Context, out commands.Outcome[takada.State], err error) (*api.Tagged[ledgerview.ClientTakada], error) {
 	return api.WriteResult(ctx, out, err, func(out commands.Outcome[takada.State]) ledgerview.ClientTakada {
-		t := ledgerview.ClientTakada{ID: number(out.ID), Takada: out.State.Takada}
+		t := ledgerview.ClientTakada{ID: out.Number(), Takada: out.State.Takada}
 		if out.Revision >= 0 {
 			t.Revision = &out.Revision
 		}

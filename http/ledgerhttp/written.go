@@ -19,7 +19,7 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 	if err != nil {
 		return nil, err
 	}
-	row := shownRow[In, Out](number(out.ID), &out.Revision, out.State)
+	row := shownRow[In, Out](out.Number(), &out.Revision, out.State)
 	if api.Request(ctx).DryRun {
 		balance, err := o.balanceIf(ctx, account, row.ID, out.State)
 		row.Balance, row.Metal = balances(o.l, balance)

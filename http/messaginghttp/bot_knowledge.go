@@ -66,7 +66,7 @@ func (r *Routes) botKnowledge() {
 		return api.Reply(ctx, out, err, func(out commands.Outcome[botsource.State]) messagingview.BotFile {
 			s := out.State
 			return messagingview.BotFile{
-				ID: numberOf(out.ID), FileName: s.Name, MimeType: s.MediaType, Size: s.Size, Status: s.Status, ChunkCount: s.Chunks,
+				ID: out.Number(), FileName: s.Name, MimeType: s.MediaType, Size: s.Size, Status: s.Status, ChunkCount: s.Chunks,
 				Error: orNull(s.Error), CreatedAt: out.CreatedAt,
 			}
 		})
@@ -122,7 +122,7 @@ func (r *Routes) botKnowledge() {
 
 func shownPage(out commands.Outcome[botsource.State]) messagingview.BotURL {
 	s := out.State
-	p := messagingview.BotURL{ID: numberOf(out.ID), URL: s.URL, Status: s.Status, Title: orNull(s.Name), ChunkCount: s.Chunks,
+	p := messagingview.BotURL{ID: out.Number(), URL: s.URL, Status: s.Status, Title: orNull(s.Name), ChunkCount: s.Chunks,
 		Error: orNull(s.Error), CreatedAt: out.CreatedAt}
 	if !s.FetchedAt.IsZero() {
 		p.LastFetchedAt = &s.FetchedAt
@@ -153,10 +153,4 @@ func (r *Routes) follow(ctx context.Context, workspace uuid.UUID, bot int64, sen
 		}
 	}
 	return nil
-}
-
-// numberOf returns the number that is the id of a stream.
-func numberOf(id string) int64 {
-	n, _ := strconv.ParseInt(id, 10, 64) // a stream's id is a number
-	return n
 }

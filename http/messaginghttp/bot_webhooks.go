@@ -61,5 +61,5 @@ func (r *Routes) botWebhooks() {
 }
 
 func shownWebhook(out commands.Outcome[botwebhook.State]) messagingview.BotWebhook {
-	return messagingview.ShownWebhook(numberOf(out.ID), out.State, out.CreatedAt, out.At, out.Revision)
+	return messagingview.ShownWebhook(out.Number(), out.State, out.CreatedAt, out.At, out.Revision)
 }

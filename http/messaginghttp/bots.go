@@ -147,9 +147,8 @@ func (r *Routes) bots() {
 // shownBot returns a bot after a command, with the given counts.
 func shownBot(out commands.Outcome[bot.State], read messagingview.Bot) messagingview.Bot {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 	return messagingview.Bot{
-		ID: id, OwnerID: orNull(s.Owner), Name: s.Name, Description: s.Description, SystemPrompt: s.Prompt, ColorTheme: s.Color,
+		ID: out.Number(), OwnerID: orNull(s.Owner), Name: s.Name, Description: s.Description, SystemPrompt: s.Prompt, ColorTheme: s.Color,
 		FallbackMessage: orNull(s.Fallback),
 		Active:          s.Active, ChannelIDs: append([]int64{}, s.Channels...), FileCount: read.FileCount, URLCount: read.URLCount,
 		CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,

@@ -194,10 +194,9 @@ func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int6
 // shownCampaign returns a new campaign.
 func shownCampaign(out commands.Outcome[campaign.State]) messagingview.Campaign {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 	c := messagingview.Campaign{
-		ID: id, Name: s.Name, Type: s.Type, TemplateID: s.Template, ChannelID: s.Channel, Audience: s.Audience, Schedule: orNull(s.Schedule),
-		ScheduledAt:    s.At,
+		ID: out.Number(), Name: s.Name, Type: s.Type, TemplateID: s.Template, ChannelID: s.Channel, Audience: s.Audience,
+		Schedule: orNull(s.Schedule), ScheduledAt: s.At,
 		TemplateParams: s.Params, Steps: s.Steps, Trigger: s.Trigger, Recurrence: s.Recurrence,
 		CampaignStatus: messagingview.CampaignStatus{Status: s.Status, NextRunAt: s.Next}, Runs: []messagingview.CampaignRun{},
 		CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,

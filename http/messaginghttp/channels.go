@@ -145,9 +145,8 @@ func orNull(text string) *string {
 // ShownChannel returns a channel after a command.
 func ShownChannel(out commands.Outcome[channel.State]) messagingview.Channel {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 	return messagingview.Channel{
-		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Present(),
+		ID: out.Number(), Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Present(),
 		HasAccessToken: s.AccessToken.Present(),
 		Settings:       s.Settings, Key: orNull(s.Key), SecretSettings: s.SecretSettings(), Incoming: s.Incoming(), CreatedAt: out.CreatedAt,
 		UpdatedAt: out.At, Revision: out.Revision,

@@ -151,7 +151,7 @@ func link(ctx context.Context, files Files, rows []messagingview.Message) error 
 
 // sent returns the row of a sent message. If the tables lag, it returns the values of the command.
 func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], b message.ToContact) messagingview.Message {
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
+	id := out.Number()
 	row, err := r.Views.Message(ctx, api.At(ctx).After(out.Position), api.Caller(ctx).Workspace, id)
 	if err == nil {
 		rows := []messagingview.Message{row}

@@ -2,7 +2,6 @@ package messaginghttp
 
 import (
 	"context"
-	"strconv"
 
 	"bahi/commands"
 	"bahi/commands/messagingcmd"
@@ -21,9 +20,8 @@ func (r *Routes) contactLists() {
 		func(ctx context.Context, in *struct{ Body contactlist.Create }) (*api.Tagged[messagingview.ContactList], error) {
 			out, err := messagingcmd.CreateContactList(ctx, r.Commands, api.Request(ctx), in.Body)
 			return api.WriteResult(ctx, out, err, func(out commands.Outcome[contactlist.State]) messagingview.ContactList {
-				id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 				count := int64(len(contactlist.Distinct(in.Body.ContactIDs)))
-				return messagingview.ContactList{ID: id, Name: out.State.Name, ContactCount: count, CreatedAt: out.CreatedAt}
+				return messagingview.ContactList{ID: out.Number(), Name: out.State.Name, ContactCount: count, CreatedAt: out.CreatedAt}
 			})
 		})
 }

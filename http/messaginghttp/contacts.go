@@ -83,8 +83,8 @@ func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contac
 // contactAfter returns a contact as reads do. If its row is not up to date, it has no values of the conversation.
 func (r *Routes) contactAfter(ctx context.Context, out commands.Outcome[contact.State]) messagingview.Contact {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
-	if out.Revision > 0 {                     // the stream does not have the values of the conversation
+	id := out.Number()
+	if out.Revision > 0 { // the stream does not have the values of the conversation
 		if c, err := r.Views.Contact(ctx, api.At(ctx), api.Caller(ctx).Workspace, id); err == nil && c.Revision == out.Revision {
 			return c
 		}

@@ -23,7 +23,7 @@ import (
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
 	"bahi/http/api"
-	"bahi/providers/chatgateway"
+	"bahi/providers/chat"
 )
 
 // MessageService records messages and receipts of networks.
@@ -46,7 +46,7 @@ type Conversations struct {
 	MessageService
 	ChannelSecrets
 
-	Gateway chatgateway.Proof
+	Gateway chat.Proof
 	Social  []string // secrets of social networks' signatures; none: only secrets of channels
 	Verify  string   // token of a social network's handshake
 	Now     func() time.Time
@@ -86,7 +86,7 @@ const unmatchedFor = 15 * time.Minute
 func (k *Conversations) Endpoints() []Endpoint {
 	aggregator := func(id, path, summary string) Endpoint {
 		return Endpoint{
-			ID: id, Path: path, Summary: summary, Key: chatgateway.SenderKey, Handle: k.events, Verify: fromAggregator(k.Gateway),
+			ID: id, Path: path, Summary: summary, Key: chat.SenderKey, Handle: k.events, Verify: fromAggregator(k.Gateway),
 		}
 	}
 	return []Endpoint{
@@ -94,7 +94,7 @@ func (k *Conversations) Endpoints() []Endpoint {
 		aggregator("receive-gateway-receipt", "/api/webhooks/gateway/message-events", "Receive a delivery receipt from the gateway"),
 		{
 			ID: receiveSocial, Path: "/api/webhook/social", Summary: "Receive signed messages and receipts of a social or chat network",
-			Verify: k.proveSocial, Key: chatgateway.SenderKey, Handle: k.events, Handshake: k.greetSocial,
+			Verify: k.proveSocial, Key: chat.SenderKey, Handle: k.events, Handshake: k.greetSocial,
 		},
 		{
 			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a Telegram bot",
@@ -112,10 +112,9 @@ func (k *Conversations) Endpoints() []Endpoint {
 // proveSocial checks the signature with the configured secrets, then with the secrets of the channels that the body names. If the body is
 // unreadable or names no channel with a secret, proveSocial tries the secrets of all channels. It returns the channels whose secrets match.
 func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) (channels string, err error) {
-	given := r.Header.Get(chatgateway.DefaultHMACHeader)
+	given := r.Header.Get(chat.DefaultHMACHeader)
 	signed := func(secret string) bool {
-		return chatgateway.Proof{HMACSecret: secret}.Check(&http.Request{Header: http.Header{chatgateway.DefaultHMACHeader: {given}}},
-			netip.Addr{}, body) == nil
+		return secret != "" && chat.Equal(given, chat.Sign(secret, body))
 	}
 	if slices.ContainsFunc(k.Social, signed) {
 		return "", nil
@@ -123,7 +122,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 	if given == "" {
 		return "", ErrUnverified
 	}
-	events, _ := chatgateway.Decode("application/json", body) // an unreadable body names no channel
+	events, _ := chat.Decode("application/json", body) // an unreadable body names no channel
 	var senders []string
 	for _, e := range events {
 		if e.Sender != "" && len(senders) < maxSenders && !slices.Contains(senders, e.Sender) {
@@ -178,7 +177,7 @@ func (k *Conversations) greetSocial(r *http.Request) (answer, contentType string
 		}
 		return signedToken(k.Social[0], token)
 	}
-	if q.Get("hub.mode") != "subscribe" || !same(q.Get("hub.verify_token"), k.Verify) {
+	if q.Get("hub.mode") != "subscribe" || !chat.Equal(q.Get("hub.verify_token"), k.Verify) {
 		return "", "", errHandshake
 	}
 	return q.Get("hub.challenge"), "text/plain; charset=utf-8", nil
@@ -218,7 +217,7 @@ func (k *Conversations) end(o *outcome, c inbox.Call) (inbox.Outcome, error) {
 
 // events handles a body in one of the gateway's dialects. Events of unknown channels have no effect.
 func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome, error) {
-	events, err := chatgateway.Decode(c.ContentType, c.Body)
+	events, err := chat.Decode(c.ContentType, c.Body)
 	if err != nil {
 		return inbox.Outcome{}, inbox.Unreadable(err)
 	}
@@ -227,13 +226,13 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 	var of []int // places of the events in the body
 	for i, e := range events {
 		switch {
-		case e.Kind == chatgateway.Status && e.ID == "" && e.GSID == "" && e.Callback == "":
+		case e.Kind == chat.Status && e.ID == "" && e.GSID == "" && e.Callback == "":
 			o.Unread = append(o.Unread, e.Part()+": it names no message")
 			continue
-		case e.Kind == chatgateway.Unread:
+		case e.Kind == chat.Unread:
 			o.Unread = append(o.Unread, e.Place+": "+e.Reason)
 			continue
-		case e.Kind == chatgateway.Group:
+		case e.Kind == chat.Group:
 			o.Reason = reasonGroup
 			continue
 		case k.ofNotice(c, e):
@@ -249,7 +248,7 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 		}
 		o.Held = append(o.Held, held...)
 		for _, channel := range channels {
-			if e.Kind == chatgateway.Status {
+			if e.Kind == chat.Status {
 				news, of = append(news, messagingcmd.DeliveryReceipt{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback,
 					Receipt: receipt(e, c)}), append(of, i)
 				continue
@@ -285,13 +284,13 @@ func refused(err error) error {
 
 // ofNotice reports whether an event is the state of a message of the deployment's own sender. A call signed by a channel's own secret is
 // about that channel only.
-func (k *Conversations) ofNotice(c inbox.Call, e chatgateway.Event) bool {
-	return c.ResourceID == "" && e.Kind == chatgateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial &&
+func (k *Conversations) ofNotice(c inbox.Call, e chat.Event) bool {
+	return c.ResourceID == "" && e.Kind == chat.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial &&
 		strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
 }
 
 // noticed records the state of a notice.
-func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e chatgateway.Event) (made string, err error) {
+func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e chat.Event) (made string, err error) {
 	id, err := uuid.Parse(strings.TrimPrefix(e.Callback, enquiry.NoticePrefix))
 	if err != nil {
 		return "", nil //nolint:nilerr // not an id of Bahi
@@ -300,7 +299,7 @@ func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e chatgateway
 }
 
 // receipt returns the receipt of an event.
-func receipt(e chatgateway.Event, c inbox.Call) message.Receipt {
+func receipt(e chat.Event, c inbox.Call) message.Receipt {
 	r := message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason, At: moment(e.At, c).At.UTC()}
 	r.Code, _ = strconv.Atoi(e.Code) // 0 if the code is not a number
 	return r
@@ -308,9 +307,9 @@ func receipt(e chatgateway.Event, c inbox.Call) message.Receipt {
 
 // channels returns the channels of an event, and the channels that may get it once its sender is proven to be theirs. If channels' own
 // secrets have signed the call, it is about those that name the event's sender, or else about the channels of their workspaces.
-func (k *Conversations) channels(ctx context.Context, c inbox.Call, e chatgateway.Event) (about, held []int64, err error) {
+func (k *Conversations) channels(ctx context.Context, c inbox.Call, e chat.Event) (about, held []int64, err error) {
 	if c.ResourceID == "" {
-		if about, err = k.named(ctx, e); err == nil && len(about) == 0 && e.Kind != chatgateway.Template {
+		if about, err = k.named(ctx, e); err == nil && len(about) == 0 && e.Kind != chat.Template {
 			held, err = k.Unconfirmed(ctx, e.Sender, e.App)
 		}
 		return about, held, err
@@ -339,25 +338,25 @@ func (k *Conversations) channels(ctx context.Context, c inbox.Call, e chatgatewa
 }
 
 // named returns the channels with the sender or app that an event names. A template belongs to each channel of its account.
-func (k *Conversations) named(ctx context.Context, e chatgateway.Event) ([]int64, error) {
+func (k *Conversations) named(ctx context.Context, e chat.Event) ([]int64, error) {
 	for _, identity := range []string{e.Sender, "app:" + e.App} {
 		if id, found, err := k.ChannelOf(ctx, channel.Chat, identity); err != nil || found {
 			return []int64{id}, err
 		}
 	}
-	if e.Kind != chatgateway.Template {
+	if e.Kind != chat.Template {
 		return nil, nil
 	}
 	return k.OfAccount(ctx, e.Sender)
 }
 
 // event handles one event. It returns the effect, and the data subject of the body's personal values.
-func (k *Conversations) event(ctx context.Context, of int64, e chatgateway.Event, c inbox.Call, place int) (made, subject string,
+func (k *Conversations) event(ctx context.Context, of int64, e chat.Event, c inbox.Call, place int) (made, subject string,
 	err error) {
 	at := moment(e.At, c)
 	writer := messagingcmd.Sender{From: e.From, UserID: e.UserID, Name: e.Name, Username: e.Username, Social: e.Page}
 	switch e.Kind {
-	case chatgateway.Message:
+	case chat.Message:
 		a := messagingcmd.InboundMessage{Sender: writer, Channel: of, Type: e.Type, Text: e.Text, Reacts: e.Reacts, ArrivedAt: c.ReceivedAt}
 		a.ProviderID, a.SentAt = named(e, c, place)
 		a.Code, _ = strconv.Atoi(e.Code) // as above
@@ -366,20 +365,20 @@ func (k *Conversations) event(ctx context.Context, of int64, e chatgateway.Event
 			a.Ref, a.RefType = cmp.Or(e.Media.URL, e.Media.ID), e.Media.ContentType
 		}
 		return k.received(ctx, a)
-	case chatgateway.Consent:
+	case chat.Consent:
 		subject, err = k.Consent(ctx, of, writer, e.Type == "resume", at)
 		return "consent", subject, err
-	case chatgateway.Moved:
+	case chat.Moved:
 		subject, err = k.ChangeSenderID(ctx, of, e.Before, writer)
 		return "contact moved", subject, err
-	case chatgateway.Revised:
+	case chat.Revised:
 		subject, err = k.Revise(ctx, of, e.ID, e.Text, at)
 		return "message changed", subject, err
-	case chatgateway.Revoked:
+	case chat.Revoked:
 		return "message taken back", "", k.Revoke(ctx, of, e.ID, at)
-	case chatgateway.Failure:
+	case chat.Failure:
 		return "error " + e.Code, "", nil // the stored body has its text
-	case chatgateway.Template:
+	case chat.Template:
 		return "template", "", k.Template(ctx, of, e.ID, e.Type)
 	default:
 		return "", "", nil

@@ -17,12 +17,12 @@ import (
 	"bahi/commands/inbox"
 	"bahi/commands/ledgercmd"
 	"bahi/domain/event"
-	"bahi/providers/chatgateway"
+	"bahi/providers/chat"
 )
 
 // Gateway turns the messages of an aggregator into order drafts.
 type Gateway struct {
-	Proof   chatgateway.Proof
+	Proof   chat.Proof
 	Allowed []string // digits of phones, and the network's ids of users; messages of other senders are dropped
 
 	// Phone returns the digits of the phone with which a user of the network wrote before, "" for none.
@@ -41,23 +41,20 @@ func (g Gateway) Orders() Endpoint {
 		ID: "receive-gateway-message", Path: "/gateway_incoming_webhook",
 		Summary: "Receive a chat message from the gateway. A message of an allowed phone becomes an order draft.",
 		Verify:  fromAggregator(g.Proof),
-		Key:     chatgateway.Key, Handle: g.draft,
+		Key:     chat.Key, Handle: g.draft,
 	}
 }
 
 // fromAggregator returns the check of an aggregator's proof, which belongs to the deployment.
-func fromAggregator(p chatgateway.Proof) func(r *http.Request, from netip.Addr, body []byte) (string, error) {
-	return func(r *http.Request, from netip.Addr, body []byte) (_ string, err error) {
-		if p.Check(r, from, body) != nil {
-			err = ErrUnverified
-		}
-		return "", err
+func fromAggregator(p chat.Proof) func(r *http.Request, from netip.Addr, body []byte) (string, error) {
+	return func(r *http.Request, from netip.Addr, body []byte) (string, error) {
+		return verified(p.Check(r, from, body))
 	}
 }
 
 // draft makes a draft of each message of an allowed sender. It drops messages of other senders.
 func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
-	events, err := chatgateway.Decode(c.ContentType, c.Body)
+	events, err := chat.Decode(c.ContentType, c.Body)
 	if err != nil {
 		return out, inbox.Unreadable(err)
 	}
@@ -65,11 +62,11 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 	strangers := 0
 	for i, e := range events {
 		switch e.Kind {
-		case chatgateway.Message:
-		case chatgateway.Unread:
+		case chat.Message:
+		case chat.Unread:
 			out.Unread = append(out.Unread, e.Place+": "+e.Reason)
 			continue
-		case chatgateway.Group:
+		case chat.Group:
 			out.Reason = reasonGroup
 			continue
 		default:
@@ -110,7 +107,7 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 
 // meet adds the phone with which a user wrote before, and reports whether the sender is allowed: by the number, the user's id, or a listed
 // number with which the user wrote before. The user keeps that number (CONTRACT.md 0.9).
-func (g Gateway) meet(ctx context.Context, e *chatgateway.Event) (allowed bool, err error) {
+func (g Gateway) meet(ctx context.Context, e *chat.Event) (allowed bool, err error) {
 	if e.UserID != "" && !slices.Contains(g.Allowed, e.From) {
 		known, err := g.Phone(ctx, e.UserID)
 		if err != nil {
@@ -127,7 +124,7 @@ func (g Gateway) meet(ctx context.Context, e *chatgateway.Event) (allowed bool, 
 }
 
 // order returns an event's message.
-func order(e chatgateway.Event, c inbox.Call, place int) (m ledgercmd.Message, err error) {
+func order(e chat.Event, c inbox.Call, place int) (m ledgercmd.Message, err error) {
 	m = ledgercmd.Message{From: e.From, User: e.UserID, Text: e.Text}
 	m.ID, m.At = named(e, c, place)
 	if e.Media != nil {
@@ -141,7 +138,7 @@ func order(e chatgateway.Event, c inbox.Call, place int) (m ledgercmd.Message, e
 }
 
 // named returns a message's id and time. Without an id, its place in the body identifies it. A future time becomes now.
-func named(e chatgateway.Event, c inbox.Call, place int) (id string, at time.Time) {
+func named(e chat.Event, c inbox.Call, place int) (id string, at time.Time) {
 	id, at = e.ID, c.ReceivedAt
 	if id == "" {
 		sum := sha256.Sum256(c.Body)

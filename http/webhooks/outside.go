@@ -25,16 +25,12 @@ type Partner struct {
 }
 
 // prove checks the signature of a call.
-func (p Partner) prove(r *http.Request, _ netip.Addr, body []byte) (_ string, err error) {
+func (p Partner) prove(r *http.Request, _ netip.Addr, body []byte) (string, error) {
 	if p.Header == "" {
-		err = partner.Check(p.Secrets, r.Header, body, p.Now())
-	} else { // the form of billing providers
-		err = billing.Check([]string{p.Secret}, r.Header.Get(p.Header), body, p.Now())
+		return verified(partner.Signed(p.Secrets, r.Header, body, p.Now()))
 	}
-	if err != nil {
-		err = ErrUnverified
-	}
-	return "", err
+	// the form of billing providers
+	return verified(billing.Signed([]string{p.Secret}, r.Header.Get(p.Header), body, p.Now()))
 }
 
 // Endpoint returns the endpoint.
@@ -73,11 +69,8 @@ func (b Billing) Endpoint() Endpoint {
 	return Endpoint{
 		ID: "receive-billing", Path: "/api/billing-webhook",
 		Summary: "Receive a signed event of the billing provider", KeyHeader: b.IDHeader,
-		Verify: func(r *http.Request, _ netip.Addr, body []byte) (_ string, err error) {
-			if billing.Check(b.Secrets, r.Header.Get(b.Header), body, b.Now()) != nil {
-				err = ErrUnverified
-			}
-			return "", err
+		Verify: func(r *http.Request, _ netip.Addr, body []byte) (string, error) {
+			return verified(billing.Signed(b.Secrets, r.Header.Get(b.Header), body, b.Now()))
 		},
 		Key: func(_ string, body []byte) string {
 			e, _ := billing.Decode(body) // an unreadable body has no id

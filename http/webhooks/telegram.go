@@ -12,6 +12,7 @@ import (
 
 	"bahi/commands/inbox"
 	"bahi/commands/messagingcmd"
+	"bahi/providers/chat"
 	"bahi/providers/lenient"
 )
 
@@ -61,7 +62,7 @@ func telegramKey(_ string, body []byte) string {
 func (k *Conversations) proveTelegram(r *http.Request, _ netip.Addr, _ []byte) (about string, err error) {
 	about = lastOf(r)
 	want, err := k.HookToken(r.Context(), about)
-	if err == nil && !same(r.Header.Get("X-Telegram-Bot-Api-Secret-Token"), want) {
+	if err == nil && !chat.Equal(r.Header.Get("X-Telegram-Bot-Api-Secret-Token"), want) {
 		err = ErrUnverified
 	}
 	return about, err

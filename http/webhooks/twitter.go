@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -15,15 +14,9 @@ import (
 
 	"bahi/commands/inbox"
 	"bahi/commands/messagingcmd"
-	"bahi/providers/chatgateway"
+	"bahi/providers/chat"
 	"bahi/providers/lenient"
 )
-
-// same compares in constant time. Nothing equals an empty secret.
-func same(given, want string) bool {
-	g, w := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
-	return subtle.ConstantTimeCompare(g[:], w[:]) == 1 && want != ""
-}
 
 // crc signs a body or token as twitter does.
 func crc(secret string, body []byte) string {
@@ -53,7 +46,7 @@ func signedToken(secret, token string) (answer, contentType string, err error) {
 func (k *Conversations) proveTwitter(r *http.Request, _ netip.Addr, body []byte) (about string, err error) {
 	about = lastOf(r)
 	secret, _, err := k.ConsumerSecret(r.Context(), about)
-	if err == nil && (secret == "" || !same(r.Header.Get("X-Twitter-Webhooks-Signature"), crc(secret, body))) {
+	if err == nil && (secret == "" || !chat.Equal(r.Header.Get("X-Twitter-Webhooks-Signature"), crc(secret, body))) {
 		err = ErrUnverified
 	}
 	return about, err
@@ -126,7 +119,7 @@ func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcom
 			o.Unread = append(o.Unread, at+": "+part.Wrong)
 			continue
 		}
-		if chatgateway.InGroup(part.Raw) {
+		if chat.InGroup(part.Raw) {
 			o.Reason = reasonGroup
 			continue
 		}

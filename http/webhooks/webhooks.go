@@ -26,6 +26,14 @@ const limit = "webhooks"
 // ErrUnverified refuses a call with a missing or wrong signature.
 var ErrUnverified = fault.New(fault.Unauthorized, "Webhook proof missing or wrong")
 
+// verified returns the result of a proof that belongs to the deployment.
+func verified(ok bool) (about string, err error) {
+	if !ok {
+		err = ErrUnverified
+	}
+	return "", err
+}
+
 // Endpoint is a path that a provider calls.
 type Endpoint struct {
 	ID      string // id of the operation; permanent, because it is part of the calls' keys
@@ -77,10 +85,7 @@ func Handlers(endpoints []Endpoint) map[string]inbox.Handler {
 
 // Register registers the operations of all endpoints.
 func (r *Routes) Register() {
-	m := newMetrics(r.Inbox, r.Endpoints)
-	if r.Metrics != nil {
-		r.Metrics.MustRegister(m)
-	}
+	m := r.metrics()
 	for _, e := range r.Endpoints {
 		r.register(e, m)
 	}

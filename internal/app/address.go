@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"bahi/eventstore/signal"
 	"bahi/internal/pgcluster"
 )
 
@@ -64,7 +65,7 @@ func patiently(ctx context.Context, try func() (again bool, err error)) error {
 		if !again || time.Now().After(end) {
 			return err
 		}
-		if sleep(ctx, retryPause) != nil {
+		if signal.Sleep(ctx, retryPause) != nil {
 			return err
 		}
 	}
@@ -102,14 +103,4 @@ func Reachable(ctx context.Context, setting, addr string) (string, error) {
 		host = "127.0.0.1" // the server listens on all addresses, and a container may not resolve localhost
 	}
 	return net.JoinHostPort(host, strconv.Itoa(number)), nil
-}
-
-// sleep waits for a time, or until the context ends, and then returns its error.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

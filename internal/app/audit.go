@@ -12,6 +12,7 @@ import (
 
 	"bahi/domain/fault"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 	"bahi/eventstore/tlog"
 	"bahi/http/audithttp"
 	"bahi/projections/auditproj"
@@ -186,7 +187,7 @@ func (s *System) reread(ctx context.Context) error {
 		case errors.As(err, &rewritten):
 			return err
 		}
-		if sleep(ctx, time.Second) != nil {
+		if signal.Sleep(ctx, time.Second) != nil {
 			return nil //nolint:nilerr // the server ends
 		}
 	}
@@ -249,7 +250,7 @@ func (s *System) UntilSigned(ctx context.Context) error {
 		if err != nil || head == 0 || newest != nil && newest.Position >= head {
 			return err
 		}
-		if err := sleep(ctx, PollInterval); err != nil {
+		if err := signal.Sleep(ctx, PollInterval); err != nil {
 			return fmt.Errorf("sign the log: %w", err)
 		}
 	}

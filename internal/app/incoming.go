@@ -23,7 +23,7 @@ import (
 	"bahi/domain/person"
 	"bahi/http/opshttp"
 	"bahi/http/webhooks"
-	"bahi/providers/chatgateway"
+	"bahi/providers/chat"
 	"bahi/providers/partner"
 	"bahi/reactors/ledgerreact"
 )
@@ -49,7 +49,7 @@ var fromGateway = actor.Actor{Type: "provider", ID: "gateway"}
 // webhooks returns the endpoints of all providers.
 func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 	o := &s.Settings.Outside
-	proof := chatgateway.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL,
+	proof := chat.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL,
 		Addresses: s.outside.addresses}
 	if !proof.Configured() {
 		var err error
@@ -119,7 +119,7 @@ type hookSettings struct {
 }
 
 // conversing returns the webhook endpoints of networks, the partner and the billing provider.
-func (s *System) conversing(ctx context.Context, proof chatgateway.Proof) ([]webhooks.Endpoint, error) {
+func (s *System) conversing(ctx context.Context, proof chat.Proof) ([]webhooks.Endpoint, error) {
 	o := s.Settings.Outside.hookSettings
 	k := &webhooks.Conversations{MessageService: s.Messages, ChannelSecrets: s.Messages, Gateway: proof, Social: o.SocialSecrets,
 		Verify: o.SocialVerify, Now: time.Now}

@@ -3,8 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"math"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
@@ -26,7 +24,7 @@ import (
 // Register adds the metrics of the process, commands, jobs, projections, feed and audit. Call it before anything is signed.
 func (s *System) Register(metrics *prometheus.Registry) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&projectionMetrics{registry: s.registry(), log: s.Log}, workingMetric{s}, unsignedMetric{s})
+		s.projectionGauges(), s.workingGauge(), s.unsignedGauge())
 	s.countPublishers(metrics)
 	s.Commands.Register(metrics)
 	s.queue.Register(metrics)
@@ -35,102 +33,54 @@ func (s *System) Register(metrics *prometheus.Registry) {
 	}
 }
 
-// scrapeTimeout limits the query of the projections' registry for a scrape.
-const scrapeTimeout = 2 * time.Second
-
-// projectionMetrics reports the state of the projections, with one query of their registry per scrape. So all processes report the same,
-// whichever works. While the database does not respond, these series are missing, and the other metrics remain.
-type projectionMetrics struct {
-	registry *opsview.Projections
-	log      *slog.Logger
-}
-
-// projectionGauges are the gauges of each projection, buildGauges the gauges of each running rebuild.
-var (
-	projectionGauges = []gauge[opsview.Projection]{
-		{"position", "Position of the log that the projection has reached.",
-			func(p opsview.Projection) float64 { return float64(p.Position) }},
-		{"lag_events", "Events of the log that are not in the tables yet.", func(p opsview.Projection) float64 { return float64(p.LagEvents) }},
-		{"lag_seconds", "Age of the oldest event that is not in the tables yet.", func(p opsview.Projection) float64 { return p.LagSeconds }},
-		{"parked", "1 while an error has stopped the projection.", func(p opsview.Projection) float64 { return one(p.LastError != nil) }},
-		{"paused", "1 while an operator has paused the projection.", func(p opsview.Projection) float64 { return one(p.State == "paused") }},
-		{"skipped", "Events that the projection skipped for an operator.", func(p opsview.Projection) float64 { return float64(p.Skipped) }},
-	}
-	buildGauges = []gauge[opsview.Build]{
-		{"build_done", "Position that the rebuild has reached.", func(b opsview.Build) float64 { return float64(b.Done) }},
-		{"build_total", "Position up to which the rebuild fills its tables.", func(b opsview.Build) float64 { return float64(b.Total) }},
-		{"build_rate", "Events that the rebuild folds per second.", func(b opsview.Build) float64 { return b.Rate }},
-	}
-)
-
-// gauge is a metric of each T; its value may be missing.
-type gauge[T any] struct {
-	name, help string
-	of         func(T) float64
-}
-
-func (g gauge[T]) desc() *prometheus.Desc {
-	return prometheus.NewDesc("bahi_projection_"+g.name, g.help, []string{"projection"}, nil)
-}
-
-func (g gauge[T]) gather(out chan<- prometheus.Metric, projection string, of T) {
-	if value := g.of(of); !math.IsNaN(value) {
-		out <- prometheus.MustNewConstMetric(g.desc(), prometheus.GaugeValue, value, projection)
+// projectionGauges reports the state of the projections, with one query of their registry per scrape.
+func (s *System) projectionGauges() opsview.Gauges {
+	const prefix = "bahi_projection_"
+	registry := s.registry()
+	return opsview.Gauges{
+		Help: map[string]string{
+			prefix + "position":    "Position of the log that the projection has reached.",
+			prefix + "lag_events":  "Events of the log that are not in the tables yet.",
+			prefix + "lag_seconds": "Age of the oldest event that is not in the tables yet.",
+			prefix + "parked":      "1 while an error has stopped the projection.",
+			prefix + "paused":      "1 while an operator has paused the projection.",
+			prefix + "skipped":     "Events that the projection skipped for an operator.",
+			prefix + "build_done":  "Position that the rebuild has reached.",
+			prefix + "build_total": "Position up to which the rebuild fills its tables.",
+			prefix + "build_rate":  "Events that the rebuild folds per second.",
+		},
+		Label: "projection", Failure: "collecting projection metrics failed", Log: s.Log,
+		Read: func(ctx context.Context, set opsview.SetGauge) error {
+			all, err := registry.All(ctx)
+			for _, p := range all {
+				set(prefix+"position", float64(p.Position), p.Name)
+				set(prefix+"lag_events", float64(p.LagEvents), p.Name)
+				set(prefix+"lag_seconds", p.LagSeconds, p.Name)
+				set(prefix+"parked", opsview.Flag(p.LastError != nil), p.Name)
+				set(prefix+"paused", opsview.Flag(p.State == "paused"), p.Name)
+				set(prefix+"skipped", float64(p.Skipped), p.Name)
+				if b := p.Build; b != nil {
+					set(prefix+"build_done", float64(b.Done), p.Name)
+					set(prefix+"build_total", float64(b.Total), p.Name)
+					set(prefix+"build_rate", b.Rate, p.Name)
+				}
+			}
+			return err
+		},
 	}
 }
 
-func one(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-// Describe implements [prometheus.Collector].
-func (m *projectionMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, g := range projectionGauges {
-		out <- g.desc()
-	}
-	for _, g := range buildGauges {
-		out <- g.desc()
-	}
-}
-
-// Collect implements [prometheus.Collector].
-func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
-	defer cancel()
-	all, err := m.registry.All(ctx)
-	if err != nil {
-		m.log.Warn("collecting projection metrics failed", "error", err)
-		return
-	}
-	for _, p := range all {
-		for _, g := range projectionGauges {
-			g.gather(out, p.Name, p)
-		}
-		if p.Build == nil {
-			continue
-		}
-		for _, g := range buildGauges {
-			g.gather(out, p.Name, *p.Build)
-		}
-	}
-}
-
-// workingMetric reports the projections on which this process works; others may work on the rest.
-type workingMetric struct{ *System }
-
-var working = prometheus.NewDesc("bahi_projection_active",
-	"1 if this process works on the projection.", []string{"projection"}, nil)
-
-// Describe implements [prometheus.Collector].
-func (workingMetric) Describe(out chan<- *prometheus.Desc) { out <- working }
-
-// Collect implements [prometheus.Collector].
-func (m workingMetric) Collect(out chan<- prometheus.Metric) {
-	for name, s := range m.Runner.Statuses() {
-		out <- prometheus.MustNewConstMetric(working, prometheus.GaugeValue, one(s.Working), name)
+// workingGauge reports the projections on which this process works; others may work on the rest.
+func (s *System) workingGauge() opsview.Gauges {
+	const name = "bahi_projection_active"
+	return opsview.Gauges{
+		Help: map[string]string{name: "1 if this process works on the projection."}, Label: "projection",
+		Read: func(_ context.Context, set opsview.SetGauge) error {
+			for of, status := range s.Runner.Statuses() {
+				set(name, opsview.Flag(status.Working), of)
+			}
+			return nil
+		},
 	}
 }
 
@@ -172,12 +122,6 @@ func GCPercentOf(live uint64) int {
 	return max(gcLeast, min(gcPercent, int(gcGrowth*100/max(live, 1))/step*step))
 }
 
-// unsignedMetric reports the age of events without a checkpoint.
-type unsignedMetric struct{ *System }
-
-var unsigned = prometheus.NewDesc("bahi_audit_unsigned_seconds",
-	"Age of the oldest event that no checkpoint covers; 0 if there is none.", nil, nil)
-
 // countPublishers counts this process's copies of checkpoints. Metrics are public, so they contain no addresses.
 func (s *System) countPublishers(metrics prometheus.Registerer) {
 	publishers, labels := s.publisherNames(), []string{"publisher"}
@@ -196,7 +140,7 @@ func (s *System) countPublishers(metrics prometheus.Registerer) {
 		if err != nil {
 			failures.WithLabelValues(publishers[nth]).Inc()
 		}
-		failing.WithLabelValues(publishers[nth]).Set(one(err != nil))
+		failing.WithLabelValues(publishers[nth]).Set(opsview.Flag(err != nil))
 	}
 }
 
@@ -211,24 +155,25 @@ func (s *System) publisherNames() (names []string) {
 	return names
 }
 
-// Describe implements [prometheus.Collector].
-func (unsignedMetric) Describe(out chan<- *prometheus.Desc) { out <- unsigned }
-
-// Collect implements [prometheus.Collector].
-func (m unsignedMetric) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
-	defer cancel()
-	waits, err := m.unsigned(ctx)
-	if err != nil {
-		m.Log.Warn("collecting the metric of unsigned events failed", "error", err)
-		return
+// unsignedGauge reports the age of events without a checkpoint.
+func (s *System) unsignedGauge() opsview.Gauges {
+	const name = "bahi_audit_unsigned_seconds"
+	return opsview.Gauges{
+		Help:    map[string]string{name: "Age of the oldest event that no checkpoint covers; 0 if there is none."},
+		Failure: "collecting the metric of unsigned events failed", Log: s.Log,
+		Read: func(ctx context.Context, set opsview.SetGauge) error {
+			waits, err := s.unsigned(ctx)
+			if err == nil {
+				set(name, waits.Seconds())
+			}
+			return err
+		},
 	}
-	out <- prometheus.MustNewConstMetric(unsigned, prometheus.GaugeValue, waits.Seconds())
 }
 
 // unsigned returns how long the oldest event without a checkpoint has waited.
-func (m unsignedMetric) unsigned(ctx context.Context) (time.Duration, error) {
-	newest, err := m.Signer.Newest(ctx)
+func (s *System) unsigned(ctx context.Context) (time.Duration, error) {
+	newest, err := s.Signer.Newest(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -236,7 +181,7 @@ func (m unsignedMetric) unsigned(ctx context.Context) (time.Duration, error) {
 	if newest != nil {
 		covered = newest.Position
 	}
-	for e, err := range m.Store.ReadAll(ctx, covered, eventstore.Forwards) {
+	for e, err := range s.Store.ReadAll(ctx, covered, eventstore.Forwards) {
 		return max(0, time.Since(e.At)), err
 	}
 	return 0, nil

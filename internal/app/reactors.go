@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"bahi/eventstore/signal"
 	"bahi/reactors"
 	"bahi/reactors/accessreact"
 	"bahi/reactors/ledgerreact"
@@ -69,7 +70,7 @@ func (s *System) cleanFolders(ctx context.Context) {
 		if err := eraser.Clean(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Error("cleaning this node's folders of erased people's data failed", "error", err)
 		}
-		_ = sleep(ctx, accessreact.SweepInterval)
+		_ = signal.Sleep(ctx, accessreact.SweepInterval)
 	}
 }
 

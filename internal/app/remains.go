@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"bahi/eventstore/signal"
 	"bahi/projections"
 )
 
@@ -101,7 +102,7 @@ func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) 
 		if err := r.untilUnseen(ctx, s); err != nil {
 			return err
 		}
-		if err := sleep(ctx, unseenInterval); err != nil {
+		if err := signal.Sleep(ctx, unseenInterval); err != nil {
 			return err
 		}
 	}
@@ -196,7 +197,7 @@ func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
 		if looks == 0 {
 			r.System.Log.Warn("erasure waits for older transactions to end")
 		}
-		if err := sleep(ctx, unseenInterval); err != nil {
+		if err := signal.Sleep(ctx, unseenInterval); err != nil {
 			return fmt.Errorf("an older transaction still sees erased values: %w", err)
 		}
 	}

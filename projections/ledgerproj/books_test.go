@@ -22,7 +22,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
-	"bahi/internal/draws"
+	"bahi/internal/test/draws"
 	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
 	"bahi/internal/test/projectiontest"

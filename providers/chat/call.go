@@ -99,6 +99,24 @@ func (a answer) read(into any, failure func(answer) *network.Failure) *network.F
 	}
 }
 
+// reasonOf returns the reason for an HTTP status that a network sends with its error.
+func reasonOf(status int) network.Reason {
+	switch {
+	case status == http.StatusUnauthorized:
+		return network.Credentials
+	case status == http.StatusForbidden:
+		return network.Recipient
+	case status == http.StatusBadRequest:
+		return network.Content
+	case status == http.StatusTooManyRequests:
+		return network.Throttled
+	case status >= http.StatusInternalServerError:
+		return network.Temporary
+	default:
+		return network.Refused
+	}
+}
+
 // failed returns a failure with the network's text and the time of the next permitted try.
 func (a answer) failed(reason network.Reason, code int, title, details string) *network.Failure {
 	f := &network.Failure{Reason: reason, Code: code, Title: a.words(title), Details: a.words(details)}

@@ -1,4 +1,5 @@
 // Package chat has the networks of channels: the adapter of each wire format, and the sandbox that replaces a network without an address.
+// It decodes the webhook calls of the chat network and of the aggregator, which connects to it, and checks their signatures.
 package chat
 
 import (
@@ -44,6 +45,7 @@ type adapter interface {
 type Networks struct {
 	settings Settings
 	sandbox  *Sandbox
+	wire     wire
 	dialects map[string]adapter // by type, and for chat by dialect
 	bases    map[string]string
 	breakers *breakers
@@ -66,14 +68,14 @@ func New(s Settings) (*Networks, error) {
 	via := wire{client: s.Client, timeout: s.Timeout}
 	aggregator := gateway{wire: via, product: s.Product}
 	return &Networks{
-		settings: s, sandbox: &Sandbox{}, breakers: newBreakers(), files: newBreakers(),
+		settings: s, sandbox: &Sandbox{}, wire: via, breakers: newBreakers(), files: newBreakers(),
 		dialects: map[string]adapter{
-			"cloud": cloud{wire: via, product: s.Product, limitField: s.LimitField}, "envelope_v2": aggregator, "graph_v3": aggregator,
-			"form_v1":        aggregator,
+			"cloud": cloud{wire: via, product: s.Product, limitField: s.LimitField}, envelopeV2: aggregator, graphV3: aggregator,
+			formV1:           aggregator,
 			channel.Telegram: telegram{via}, channel.Gmail: gmail{via}, channel.Twitter: twitter{via},
 		},
 		bases: map[string]string{
-			"cloud": s.ChatURL, "envelope_v2": s.GatewayURL, "graph_v3": s.GatewayURL, "form_v1": s.GatewayURL,
+			"cloud": s.ChatURL, envelopeV2: s.GatewayURL, graphV3: s.GatewayURL, formV1: s.GatewayURL,
 			channel.Telegram: s.TelegramURL, channel.Gmail: s.GmailURL, channel.Twitter: s.TwitterURL,
 		},
 	}, nil

@@ -29,7 +29,6 @@ func (n *Networks) File(ctx context.Context, a network.Account, ref string) (dat
 
 func (n *Networks) fetch(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, failed *network.Failure) {
 	via, a := n.of(a)
-	w := wire{client: n.settings.Client, timeout: n.settings.Timeout}
 	var at call
 	switch by := via.(type) {
 	case *Sandbox:
@@ -39,14 +38,14 @@ func (n *Networks) fetch(ctx context.Context, a network.Account, ref string) (da
 	default:
 		at = call{method: http.MethodGet, url: ref}
 		if !strings.HasPrefix(ref, "https://") && !strings.HasPrefix(ref, "http://") {
-			at, failed = w.cloudFile(ctx, a, ref)
+			at, failed = n.wire.cloudFile(ctx, a, ref)
 		}
 	}
 	if failed != nil {
 		return nil, "", failed
 	}
 	at.most = MaxFile
-	got, failed := do(ctx, w.client, w.timeout, at)
+	got, failed := do(ctx, n.wire.client, n.wire.timeout, at)
 	if failed == nil && got.status != http.StatusOK {
 		failed = got.read(nil, func(answer) *network.Failure { return nil })
 	}

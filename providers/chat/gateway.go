@@ -57,7 +57,7 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 	}
 	c := call{
 		method: http.MethodPost, url: n.root(a) + ours + path, secrets: []string{a.APIKey},
-		header: http.Header{"Apikey": {a.APIKey}, "Content-Type": {"application/x-www-form-urlencoded"}}, body: []byte(form.Encode()),
+		header: http.Header{"Apikey": {a.APIKey}, "Content-Type": {formType}}, body: []byte(form.Encode()),
 	}
 	var sent struct {
 		Status    string `json:"status"`

@@ -114,21 +114,18 @@ func gmailFailure(a answer) *network.Failure {
 	if json.Unmarshal(a.body, &envelope) != nil || envelope.Error == nil {
 		return nil //nolint:nilerr // an unreadable response has no reason
 	}
-	code, reason := int(envelope.Error.Code), network.Refused
+	code := int(envelope.Error.Code)
+	reason := reasonOf(code)
 	slow := slices.ContainsFunc(envelope.Error.Errors, func(e struct {
 		Reason string `json:"reason"`
 	}) bool {
 		return slices.Contains([]string{"rateLimitExceeded", "userRateLimitExceeded", "dailyLimitExceeded"}, e.Reason)
 	})
 	switch {
-	case code == http.StatusTooManyRequests, slow:
+	case slow:
 		reason = network.Throttled
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+	case code == http.StatusForbidden:
 		reason = network.Credentials
-	case code == http.StatusBadRequest:
-		reason = network.Content
-	case code >= http.StatusInternalServerError:
-		reason = network.Temporary
 	}
 	return a.failed(reason, code, envelope.Error.Message, "")
 }

@@ -15,7 +15,7 @@ import (
 func (n *Networks) Renew(ctx context.Context, a network.Account) (network.Renewed, error) {
 	via, a := n.of(a)
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.RefreshToken}, "client_id": {a.ClientID}}
-	c := call{method: http.MethodPost, header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+	c := call{method: http.MethodPost, header: http.Header{"Content-Type": {formType}},
 		secrets: []string{a.RefreshToken, a.ClientSecret}}
 	_, sandboxed := via.(*Sandbox)
 	switch {
@@ -38,8 +38,7 @@ func (n *Networks) Renew(ctx context.Context, a network.Account) (network.Renewe
 		AccessToken  string `json:"access_token"`
 		RefreshToken string `json:"refresh_token"`
 	}
-	w := wire{client: n.settings.Client, timeout: n.settings.Timeout}
-	failed := w.ask(ctx, c, &given, oauthFailure)
+	failed := n.wire.ask(ctx, c, &given, oauthFailure)
 	if failed == nil && given.AccessToken == "" {
 		failed = &network.Failure{Reason: network.Unknown}
 	}

@@ -44,11 +44,9 @@ func NewReplies(s ReplySettings) (*Replies, error) {
 		return nil, err
 	}
 	return &Replies{networks, network.Account{
-		Type: channel.Chat, Dialect: replyDialect, BaseURL: s.BaseURL, APIKey: s.APIKey, SenderID: network.Digits(s.Source), AppName: s.App,
+		Type: channel.Chat, Dialect: envelopeV2, BaseURL: s.BaseURL, APIKey: s.APIKey, SenderID: network.Digits(s.Source), AppName: s.App,
 	}}, nil
 }
-
-const replyDialect = "envelope_v2"
 
 // Reply sends a text to a phone and returns the network's id of it. Its error is a [*network.Failure]. id is ours, the same for each
 // attempt.

@@ -97,18 +97,13 @@ func telegramFailure(a answer) *network.Failure {
 	if json.Unmarshal(a.body, &said) != nil || said.Code == nil {
 		return nil //nolint:nilerr // an unreadable response has no reason
 	}
-	code, reason := int(*said.Code), network.Refused
+	code := int(*said.Code)
+	reason := reasonOf(code)
 	switch {
-	case code == http.StatusUnauthorized || code == http.StatusNotFound: // the network knows no bot with this token
+	case code == http.StatusNotFound: // the network knows no bot with this token
 		reason = network.Credentials
-	case code == http.StatusForbidden, code == http.StatusBadRequest && strings.Contains(said.Description, "chat not found"):
+	case code == http.StatusBadRequest && strings.Contains(said.Description, "chat not found"):
 		reason = network.Recipient
-	case code == http.StatusBadRequest:
-		reason = network.Content
-	case code == http.StatusTooManyRequests:
-		reason = network.Throttled
-	case code >= http.StatusInternalServerError:
-		reason = network.Temporary
 	}
 	f := a.failed(reason, code, said.Description, "")
 	f.After = max(f.After, wait(int64(said.Parameters.RetryAfter)))

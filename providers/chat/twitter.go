@@ -119,20 +119,11 @@ func twitterFailure(a answer) *network.Failure {
 	if json.Unmarshal(a.body, &said) != nil || said.Title == "" {
 		return nil //nolint:nilerr // an unreadable response has no reason
 	}
-	code, reason := a.status, network.Refused
-	switch {
-	case code == http.StatusUnauthorized:
-		reason = network.Credentials
-	case code == http.StatusForbidden, code == http.StatusNotFound:
+	reason := reasonOf(a.status)
+	if a.status == http.StatusNotFound {
 		reason = network.Recipient
-	case code == http.StatusBadRequest:
-		reason = network.Content
-	case code == http.StatusTooManyRequests:
-		reason = network.Throttled
-	case code >= http.StatusInternalServerError:
-		reason = network.Temporary
 	}
-	f := a.failed(reason, code, said.Title, said.Detail)
+	f := a.failed(reason, a.status, said.Title, said.Detail)
 	if reset, err := strconv.ParseInt(a.header.Get("X-Rate-Limit-Reset"), 10, 64); err == nil && reason == network.Throttled {
 		f.After = max(f.After, min(time.Until(time.Unix(reset, 0)), longestWait))
 	}

@@ -2,7 +2,6 @@ package feedreact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -16,25 +15,8 @@ import (
 // Name is the feed's name in the table of reactors' checkpoints. It must not change.
 const Name = "feed"
 
-// ErrNotBegun reports that the feed of this database has never run.
-var ErrNotBegun = errors.New("the feed has never run")
-
-// Look returns the feed's checkpoint, whichever process runs it, or [ErrNotBegun].
-func Look(ctx context.Context, pool *pgxpool.Pool) (projections.Checkpoint, error) {
-	all, err := projections.Checkpoints(ctx, pool)
-	if err != nil {
-		return projections.Checkpoint{}, err
-	}
-	for _, c := range all {
-		if c.Name == Name {
-			return c, nil
-		}
-	}
-	return projections.Checkpoint{}, ErrNotBegun
-}
-
 // StateOf returns the state of a feed with this checkpoint, and the reason if it is parked or waiting.
-func StateOf(c projections.Checkpoint) (state, why string) {
+func StateOf(c *projections.Checkpoint) (state, why string) {
 	switch {
 	case c.Error != nil:
 		return Parked, *c.Error

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -46,16 +47,22 @@ type Config struct {
 
 // Feed forwards a log to a broker.
 type Feed struct {
-	config  Config
-	runner  *projections.Runner
-	metrics *metrics
-	most    int // messages in one call of the broker
+	config Config
+	runner *projections.Runner
+	most   int // messages in one call of the broker
+
+	published, failures prometheus.Counter
 }
 
 // New creates a feed.
 func New(config Config) *Feed {
-	f := &Feed{config: config, runner: projections.NewRunner(config.Store, config.Pool, config.Log), metrics: newMetrics(),
-		most: maxConcurrent}
+	f := &Feed{
+		config: config, runner: projections.NewRunner(config.Store, config.Pool, config.Log), most: maxConcurrent,
+		published: prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_published_total",
+			Help: "Events forwarded by this process, repetitions included."}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_failures_total",
+			Help: "Failed attempts of this process to publish events."}),
+	}
 	f.runner.Program, f.runner.Silent = config.Program, config.Silent
 	return f
 }
@@ -73,7 +80,7 @@ func (f *Feed) forward(ctx context.Context, events []event.Stored, waits func(er
 		messages[i] = Message(f.config.Store.ID(), e)
 		messages[i].SetContext(ctx)
 	}
-	defer func() { f.metrics.published.Add(float64(kept)) }()
+	defer func() { f.published.Add(float64(kept)) }()
 	wait, said := firstWait, ""
 	for kept < len(messages) {
 		some := messages[kept:min(kept+f.most, len(messages))]
@@ -89,7 +96,7 @@ func (f *Feed) forward(ctx context.Context, events []event.Stored, waits func(er
 		if ctx.Err() != nil {
 			return kept, ctx.Err()
 		}
-		f.metrics.failures.Inc()
+		f.failures.Inc()
 		if refused, is := errors.AsType[*feed.Refused](err); is {
 			return slices.IndexFunc(messages, func(m *message.Message) bool { return m.UUID == refused.ID }), err
 		}

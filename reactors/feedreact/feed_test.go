@@ -181,12 +181,12 @@ func (r *fixture) takesAtMost(size int32) {
 }
 
 // parked waits until the feed's row shows it as parked at a position.
-func (r *fixture) parked(at event.Position) projections.Checkpoint {
+func (r *fixture) parked(at event.Position) *projections.Checkpoint {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		return projections.ReactorParkedAt(r.t.Context(), r.pool, feedreact.Name, at) == nil
 	}, time.Minute, 10*time.Millisecond)
-	c, err := feedreact.Look(r.t.Context(), r.pool)
+	c, err := projections.CheckpointOf(r.t.Context(), r.pool, feedreact.Name)
 	require.NoError(r.t, err)
 	return c
 }
@@ -214,12 +214,13 @@ func TestRefusedEventParksTheFeed(t *testing.T) {
 func TestFeedThatNeverRanHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
-	_, err := feedreact.Look(t.Context(), r.pool)
-	require.ErrorIs(t, err, feedreact.ErrNotBegun)
-	require.NoError(t, feedreact.Replay(t.Context(), r.pool, r.store, 1))
-	c, err := feedreact.Look(t.Context(), r.pool)
+	c, err := projections.CheckpointOf(t.Context(), r.pool, feedreact.Name)
 	require.NoError(t, err)
-	require.Equal(t, projections.Checkpoint{Name: "feed", StoreID: r.store.ID()}, c)
+	require.Nil(t, c)
+	require.NoError(t, feedreact.Replay(t.Context(), r.pool, r.store, 1))
+	c, err = projections.CheckpointOf(t.Context(), r.pool, feedreact.Name)
+	require.NoError(t, err)
+	require.Equal(t, &projections.Checkpoint{Name: "feed", StoreID: r.store.ID()}, c)
 }
 
 var (

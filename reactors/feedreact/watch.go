@@ -2,13 +2,14 @@ package feedreact
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/projections"
+	"bahi/readmodels/opsview"
 )
 
 // The states of a feed.
@@ -57,77 +58,33 @@ func Behind(ctx context.Context, store eventstore.Store, at event.Position, now 
 	return Lag{Head: head}, nil
 }
 
-type metrics struct {
-	published, failures prometheus.Counter
-}
-
-func newMetrics() *metrics {
-	return &metrics{
-		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_published_total",
-			Help: "Events forwarded by this process, repetitions included."}),
-		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_failures_total",
-			Help: "Failed attempts of this process to publish events."}),
-	}
-}
-
-// Register adds the feed's metrics.
+// Register adds the feed's metrics. The gauges are of the database, so all processes report the same, except which one forwards.
 func (f *Feed) Register(to prometheus.Registerer) {
-	to.MustRegister(f.metrics.published, f.metrics.failures, gauges{f})
+	to.MustRegister(f.published, f.failures, opsview.Gauges{
+		Help: map[string]string{
+			"bahi_feed_position":    "Position of the log up to which events are forwarded.",
+			"bahi_feed_lag_events":  "Events of the log that are not forwarded yet.",
+			"bahi_feed_lag_seconds": "Age of the oldest event that is not forwarded yet.",
+			"bahi_feed_active":      "1 if this process forwards.",
+			"bahi_feed_parked":      "1 while the feed is stopped and an operator has to act.",
+		},
+		Read: f.gauges, Failure: "collecting the feed's metrics failed", Log: f.config.Log,
+	})
 }
 
-// gauges reports the feed's progress from the database. All processes report the same, except which one forwards. It reports nothing while
-// the database does not respond.
-type gauges struct{ f *Feed }
-
-var (
-	positionGauge = prometheus.NewDesc("bahi_feed_position", "Position of the log up to which events are forwarded.", nil, nil)
-	eventsGauge   = prometheus.NewDesc("bahi_feed_lag_events", "Events of the log that are not forwarded yet.", nil, nil)
-	secondsGauge  = prometheus.NewDesc("bahi_feed_lag_seconds", "Age of the oldest event that is not forwarded yet.", nil, nil)
-	workingGauge  = prometheus.NewDesc("bahi_feed_active", "1 if this process forwards.", nil, nil)
-	parkedGauge   = prometheus.NewDesc("bahi_feed_parked", "1 while the feed is stopped and an operator has to act.", nil, nil)
-)
-
-// scrapeTimeout is the timeout of a scrape.
-const scrapeTimeout = 2 * time.Second
-
-// Describe implements [prometheus.Collector].
-func (g gauges) Describe(out chan<- *prometheus.Desc) {
-	out <- positionGauge
-	out <- eventsGauge
-	out <- secondsGauge
-	out <- parkedGauge
-	out <- workingGauge
-}
-
-// Collect implements [prometheus.Collector].
-func (g gauges) Collect(out chan<- prometheus.Metric) {
-	set := func(d *prometheus.Desc, value float64) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
+func (f *Feed) gauges(ctx context.Context, set opsview.SetGauge) error {
+	set("bahi_feed_active", opsview.Flag(f.Status().Working))
+	at, err := projections.CheckpointOf(ctx, f.config.Pool, Name)
+	if at == nil {
+		return err // nil: the feed has never run
 	}
-	set(workingGauge, one(g.f.Status().Working))
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
-	defer cancel()
-	at, err := Look(ctx, g.f.config.Pool)
-	var lag Lag
-	if err == nil {
-		lag, err = Behind(ctx, g.f.config.Store, at.Position, time.Now())
-	}
-	if errors.Is(err, ErrNotBegun) {
-		return
-	}
+	lag, err := Behind(ctx, f.config.Store, at.Position, time.Now())
 	if err != nil {
-		g.f.config.Log.Warn("collecting the feed's metrics failed", "error", err)
-		return
+		return err
 	}
-	set(positionGauge, float64(at.Position))
-	set(eventsGauge, float64(max(lag.Head, at.Position)-at.Position))
-	set(secondsGauge, lag.Time.Seconds())
-	set(parkedGauge, one(at.Error != nil))
-}
-
-func one(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
+	set("bahi_feed_position", float64(at.Position))
+	set("bahi_feed_lag_events", float64(max(lag.Head, at.Position)-at.Position))
+	set("bahi_feed_lag_seconds", lag.Time.Seconds())
+	set("bahi_feed_parked", opsview.Flag(at.Error != nil))
+	return nil
 }

@@ -2,7 +2,6 @@ package ledgerreact
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/google/uuid"
 
@@ -17,15 +16,13 @@ import (
 
 // Confirmations records the replies of parties to requests to confirm balances.
 var Confirmations = reactors.Define("confirmations",
-	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) {
 		if e.Data.Type != "reaction" {
 			q.Add(answerConfirmation{Message: e.StreamID(), Channel: e.Data.Channel})
 		}
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Edited]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Edited]) {
 		q.Add(answerConfirmation{Message: e.StreamID(), Edited: true})
-		return nil
 	}),
 )
 
@@ -49,12 +46,11 @@ type ConfirmationAnswers struct {
 // Workers returns the worker of replies. Most channels have no open request. Their messages need no job, except edited ones.
 func (a *ConfirmationAnswers) Workers() reactors.Workers {
 	work := func(ctx context.Context, job reactors.Job[answerConfirmation]) error {
-		number, _ := strconv.ParseInt(job.Args.Message, 10, 64) // Bahi created it
 		l, err := commands.Load(ctx, a.Commands.Fresh(), message.Kind, job.Args.Message)
 		if err != nil {
 			return err
 		}
-		return a.Answer(ctx, l.Workspace, number)
+		return a.Answer(ctx, l.Workspace, event.Number(job.Args.Message))
 	}
 	return reactors.Workers{reactors.WorkIf(reactors.Policy{}, a.needed, work)}
 }

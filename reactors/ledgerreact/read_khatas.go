@@ -15,11 +15,10 @@ import (
 
 // Khatas reads scanned pages of uploads that were accepted without reading.
 var Khatas = reactors.Define("khatas",
-	reactors.On(func(q *reactors.Queue, e event.Recorded[khata.Uploaded]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[khata.Uploaded]) {
 		if e.Data.Later {
 			q.Add(readKhata{Khata: e.StreamID()})
 		}
-		return nil
 	}),
 )
 

@@ -14,11 +14,10 @@ import (
 
 // Drafts confirms drafts to their senders.
 var Drafts = reactors.Define("order_drafts",
-	reactors.On(func(q *reactors.Queue, e event.Recorded[orderdraft.Received]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[orderdraft.Received]) {
 		if e.Data.Reply {
 			q.Add(replyToDraft{Draft: e.StreamID()})
 		}
-		return nil
 	}),
 )
 

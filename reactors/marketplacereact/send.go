@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"bahi/commands"
 	"bahi/domain/actor"
@@ -55,11 +54,8 @@ func (n *Notices) sendAll(ctx context.Context, port enquiry.Port, all []uuid.UUI
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
-	var noting errgroup.Group // the log writes them together
-	for _, t := range notes {
-		noting.Go(func() error { return n.note(ctx, t) })
-	}
-	return errors.Join(failed, noting.Wait())
+	// the log writes them together
+	return errors.Join(failed, commands.InParallel(len(notes), func(nth int) error { return n.note(ctx, notes[nth]) }))
 }
 
 // notifyOne sends one notification, unless it was sent, and returns its result, or nil for none.

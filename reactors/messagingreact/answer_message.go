@@ -162,7 +162,7 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	default:
 		return err
 	}
-	reply, _ := strconv.ParseInt(out.ID, 10, 64) // empty if nothing was sent
+	reply := out.Number() // empty if nothing was sent
 	if err != nil {
 		reply = 0
 	}
@@ -230,10 +230,7 @@ func (a *Answers) bot(ctx context.Context, at *readmodels.At, t *turn) (int64, b
 }
 
 // number returns the number of a message.
-func number(id string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimPrefix(id, message.Name("")), 10, 64) // Bahi created it
-	return n
-}
+func number(id string) int64 { return event.Number(strings.TrimPrefix(id, message.Name(""))) }
 
 // fill adds the conversation to the turn.
 func (a *Answers) fill(ctx context.Context, at *readmodels.At, t *turn, talk messagingview.Talk, waiting []messagingview.Message) error {

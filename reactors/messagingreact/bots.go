@@ -14,29 +14,23 @@ import (
 
 // Bots reads the sources of bots, and makes bots reply to messages.
 var Bots = reactors.Define("bots",
-	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.FileAdded]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.FileAdded]) {
 		q.Add(readSource{Source: e.StreamID()})
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.PageAdded]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.PageAdded]) {
 		q.Add(readSource{Source: e.StreamID()})
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.Requested]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.Requested]) {
 		q.Add(readSource{Source: e.StreamID()})
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.Deleted]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.Deleted]) {
 		q.Add(eraseSource{Bot: e.Data.Bot, Source: e.StreamID()})
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[bot.Deleted]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[bot.Deleted]) {
 		q.Add(eraseBot{Bot: e.StreamID()})
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) {
 		q.Add(AnswerMessage{Message: e.StreamID(), Contact: e.Data.Contact, Channel: e.Data.Channel})
-		return nil
 	}),
 )
 

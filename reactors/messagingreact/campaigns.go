@@ -25,34 +25,27 @@ import (
 
 // Campaigns sends started campaigns, and those that contacts trigger.
 var Campaigns = reactors.Define("campaigns",
-	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Started]) error { return dispatch(q, e.StreamID()) }),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Resumed]) error { return dispatch(q, e.StreamID()) }),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Frozen]) error {
-		if e.Data.Block >= 0 {
-			return nil
+	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Started]) { dispatch(q, e.StreamID()) }),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Resumed]) { dispatch(q, e.StreamID()) }),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Frozen]) {
+		if e.Data.Block < 0 {
+			dispatch(q, strconv.FormatInt(e.Data.Campaign, 10))
 		}
-		return dispatch(q, strconv.FormatInt(e.Data.Campaign, 10))
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[contact.Edited]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[contact.Edited]) {
 		if e.Data.OptIn.State == patch.Given && e.Data.OptIn.Value && !e.Data.Imported { // imports never trigger (CONTRACT.md N8)
 			q.Add(triggerCampaigns{Contact: e.StreamID()})
 		}
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) {
 		q.Add(triggerCampaigns{Contact: strconv.FormatInt(e.Data.Contact, 10), Message: e.StreamID()})
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[channel.Deleted]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[channel.Deleted]) {
 		q.Add(failCampaigns{Channel: e.StreamID()})
-		return nil
 	}),
 )
 
-func dispatch(q *reactors.Queue, id string) error {
-	q.Add(dispatchCampaign{Campaign: id})
-	return nil
-}
+func dispatch(q *reactors.Queue, id string) { q.Add(dispatchCampaign{Campaign: id}) }
 
 // dispatchCampaign sends the due messages of a campaign.
 type dispatchCampaign struct {
@@ -171,7 +164,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, no
 
 // fail ends the campaigns of a deleted channel.
 func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[failCampaigns]) error {
-	number, _ := strconv.ParseInt(job.Args.Channel, 10, 64) // Bahi created it
+	number := event.Number(job.Args.Channel)
 	l, err := commands.Load(ctx, d.Commands.Fresh(), channel.Kind, job.Args.Channel)
 	if err != nil {
 		return err
@@ -190,7 +183,7 @@ func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[failCampaigns]) 
 
 // trigger adds a contact to the campaigns that it has triggered.
 func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[triggerCampaigns]) error {
-	number, _ := strconv.ParseInt(job.Args.Contact, 10, 64) // Bahi created it
+	number := event.Number(job.Args.Contact)
 	who, err := commands.Load(ctx, d.Commands.Fresh(), contact.Kind, job.Args.Contact)
 	if err != nil || who.State.Status == "" || !who.State.OptIn || who.State.PhoneKey == "" {
 		return err

@@ -18,12 +18,14 @@ import (
 	"bahi/commands"
 	"bahi/commands/messagingcmd"
 	"bahi/domain/actor"
+	"bahi/domain/event"
 	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
 	"bahi/domain/messaging/template"
+	"bahi/eventstore/signal"
 	"bahi/reactors"
 	"bahi/readmodels"
 	"bahi/readmodels/messagingview"
@@ -89,8 +91,8 @@ func (d *Dispatcher) Dispatch(ctx context.Context, id string, within time.Durati
 	if err != nil || l.State.Status != campaign.Active {
 		return false, err
 	}
-	number, _ := strconv.ParseInt(id, 10, 64) // Bahi created it
-	s := &sending{Dispatcher: d, id: id, number: number, req: as(id, l.Workspace), campaign: l, pace: rate.NewLimiter(rate.Inf, 1), budget: -1}
+	s := &sending{Dispatcher: d, id: id, number: event.Number(id), req: as(id, l.Workspace), campaign: l,
+		pace: rate.NewLimiter(rate.Inf, 1), budget: -1}
 	end := d.Commands.Now().Add(within)
 	_, err = d.Alone(ctx, l.State.Channel, func(ctx context.Context) (err error) {
 		more, err = s.run(ctx, end)
@@ -385,10 +387,7 @@ func (s *sending) works(ctx context.Context) error {
 func (s *sending) wait(ctx context.Context, stop *network.Failure) {
 	pause := max(cmp.Or(s.Pause, time.Second)<<s.putOff, min(stop.After, sliceAtEnd/10))
 	s.putOff++
-	select {
-	case <-time.After(pause):
-	case <-ctx.Done():
-	}
+	_ = signal.Sleep(ctx, pause)
 }
 
 // claim records that messages are about to be sent. It returns those that no other process has claimed. It leaves out those whose contact,

@@ -18,17 +18,15 @@ import (
 
 // Messages simulates receipts in the sandbox, and fetches incoming files.
 var Messages = reactors.Define("messages",
-	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Accepted]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Accepted]) {
 		if strings.HasPrefix(e.Data.ProviderID, sandbox) {
 			q.Add(simulateReceipts{Messages: []string{e.StreamID()}})
 		}
-		return nil
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) {
 		if e.Data.Media != nil {
 			q.Add(keepFile{Message: e.StreamID()})
 		}
-		return nil
 	}),
 ).WithBatchDelay(gather)
 

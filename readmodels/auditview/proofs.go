@@ -152,7 +152,7 @@ func (p *Proofs) Inclusion(ctx context.Context, at event.Position, size *uint64)
 	if tlog.VerifyInclusion(leaf, index, found.Size, hashes, root) != nil {
 		return found, ErrNotAsHashed
 	}
-	found.Position, found.Index, found.Leaf, found.Root, found.Hashes = at, index, leaf[:], root[:], texts(hashes)
+	found.Position, found.Index, found.Leaf, found.Root, found.Hashes = at, index, leaf[:], root[:], tlog.Slices(hashes)
 	signed, err := p.one(ctx, `abandoned is null and size = $1`, int64(found.Size))
 	if err != nil && !errors.Is(err, ErrNoCheckpoint) {
 		return found, err
@@ -191,7 +191,7 @@ func (p *Proofs) Consistency(ctx context.Context, from, to uint64) (found Consis
 		return found, err
 	}
 	rootFrom, rootTo := before.Root(), after.Root()
-	return Consistency{From: from, To: to, RootFrom: rootFrom[:], RootTo: rootTo[:], Hashes: texts(hashes)}, nil
+	return Consistency{From: from, To: to, RootFrom: rootFrom[:], RootTo: rootTo[:], Hashes: tlog.Slices(hashes)}, nil
 }
 
 // size returns the requested size if the tree has it, or without one the size of the newest checkpoint.
@@ -279,12 +279,4 @@ func (p *Proofs) event(ctx context.Context, at event.Position) (event.Stored, er
 		err = ErrNotAsHashed // although the tree has a leaf for the position
 	}
 	return e, err
-}
-
-func texts(hashes []tlog.Hash) [][]byte {
-	all := make([][]byte, len(hashes))
-	for i := range hashes {
-		all[i] = hashes[i][:]
-	}
-	return all
 }

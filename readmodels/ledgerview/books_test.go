@@ -23,7 +23,7 @@ import (
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
-	"bahi/internal/draws"
+	"bahi/internal/test/draws"
 	"bahi/internal/test/logtest"
 	"bahi/internal/test/worktest"
 	"bahi/projections"

@@ -17,7 +17,7 @@ import (
 
 	"bahi/commands/accesscmd/credentials"
 	"bahi/eventstore/vault"
-	"bahi/internal/draws"
+	"bahi/internal/test/draws"
 	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"
 	"bahi/migrations"

@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"bahi/commands/messagingcmd/knowledge/labelled"
+	"bahi/internal/test/labelled"
 )
 
 // hashed is a model that derives vectors from a hash of the text. Some vectors are zero, others have another length.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd/knowledge"
-	"bahi/commands/messagingcmd/knowledge/labelled"
+	"bahi/internal/test/labelled"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )

@@ -22,6 +22,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/archive"
+	"bahi/eventstore/signal"
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
 )
@@ -389,12 +390,7 @@ func watchCopy(ctx context.Context, db *app.Database, said io.Writer, name strin
 			return // the copy itself reports the error better
 		}
 		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
-		for most := int64(0); ; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(copyInterval):
-			}
+		for most := int64(0); signal.Sleep(ctx, copyInterval) == nil; {
 			var rows int64
 			err := conn.QueryRow(ctx, `
 				select coalesce(max(tuples_processed), 0) from pg_stat_progress_copy where datname = current_database()`).Scan(&rows)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bahi/commands/messagingcmd"
+	"bahi/eventstore/signal"
 )
 
 // people creates a sales channel, contacts, and a list of contacts who opted in to offers.
@@ -75,10 +76,8 @@ func until(ctx context.Context, otherwise string, look func() (bool, error)) err
 		if ended, err := look(); ended || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
+		if err := signal.Sleep(ctx, 200*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return errors.New(otherwise + "; see /ops/jobs for the reason")

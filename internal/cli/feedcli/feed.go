@@ -3,7 +3,6 @@ package feedcli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"bahi/http/opshttp"
 	"bahi/internal/app"
 	"bahi/internal/cli/remote"
+	"bahi/projections"
 	"bahi/reactors/feedreact"
 )
 
@@ -26,13 +26,13 @@ type feedStatus struct{ app.Settings }
 
 // Run prints one line.
 func (c feedStatus) Run(ctx context.Context, sys *app.System) error {
-	at, err := feedreact.Look(ctx, sys.Pool)
-	if errors.Is(err, feedreact.ErrNotBegun) {
-		fmt.Fprintln(c.Shell.Out, err)
-		return nil
-	}
+	at, err := projections.CheckpointOf(ctx, sys.Pool, feedreact.Name)
 	if err != nil {
 		return err
+	}
+	if at == nil {
+		fmt.Fprintln(c.Shell.Out, "the feed has never run")
+		return nil
 	}
 	state, why := feedreact.StateOf(at)
 	behind, since := "?", "?" // the feed followed another log

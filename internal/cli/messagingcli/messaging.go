@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bahi/domain/messaging/campaign"
+	"bahi/eventstore/signal"
 	"bahi/internal/cli/progress"
 	"bahi/internal/cli/remote"
 	"bahi/readmodels/messagingview"
@@ -45,10 +46,8 @@ func (c watchCampaign) Run(ctx context.Context) error {
 		default:
 			return fmt.Errorf("%s is %s: %s; %d of %d are sent", k.Name, k.Status, *k.Reason, s.Sent, s.Total)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(c.Every):
+		if err := signal.Sleep(ctx, c.Every); err != nil {
+			return err
 		}
 	}
 }

@@ -9,12 +9,10 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -79,16 +77,12 @@ func Open(address string) (*Publisher, error) {
 		kgo.ManualFlushing(),                     // so that a batch is complete
 		kgo.ProducerBatchMaxBytesFn(func(string) int32 { return p.most }),
 	}
-	roots, err := feed.Roots(a.Options.Get("ca"))
-	if err != nil {
-		return nil, err
-	}
 	encrypted, err := strconv.ParseBool(a.Options.Get("tls"))
 	if a.Options.Has("tls") && err != nil {
 		return nil, errors.New("tls: expected true or false")
 	}
-	if encrypted || roots != nil {
-		p.options = append(p.options, kgo.DialTLSConfig(feed.TLS(roots)))
+	if encrypted || a.TLS.RootCAs != nil {
+		p.options = append(p.options, kgo.DialTLSConfig(a.TLS))
 	}
 	password, _ := a.User.Password()
 	if a.User != nil && password == "" {
@@ -189,18 +183,13 @@ func (p *Publisher) produce(ctx context.Context, records []*kgo.Record) error {
 }
 
 // flush publishes records that form one batch per partition. It waits for all of them and returns the first error.
-func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) (err error) {
-	var waiting sync.WaitGroup
-	waiting.Add(len(records))
+func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) error {
+	var first kgo.FirstErrPromise
 	for _, r := range records {
-		p.client.Produce(ctx, r, func(_ *kgo.Record, failed error) { // one call after the other
-			err = cmp.Or(err, failed)
-			waiting.Done()
-		})
+		p.client.Produce(ctx, r, first.Promise())
 	}
 	_ = p.client.Flush(ctx) // the records report an ended context too
-	waiting.Wait()
-	return err
+	return first.Err()
 }
 
 // connect opens a client and reads the topic's largest batch.

@@ -84,6 +84,7 @@ func Open(address string, log *slog.Logger) (*Publisher, error) {
 		hosts: strings.Join(a.Hosts, ","),
 		options: []client.Option{
 			client.Name("bahi feed"), client.MaxReconnects(-1), client.RetryOnFailedConnect(true), client.ReconnectWait(reconnectAfter),
+			client.IgnoreAuthErrorAbort(), // an operator may restore the access
 			client.Timeout(connectTimeout), client.PingInterval(pingInterval), client.MaxPingsOutstanding(2),
 			client.ReconnectBufSize(-1), // buffered messages would overtake lost ones
 			client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) {
@@ -95,12 +96,8 @@ func Open(address string, log *slog.Logger) (*Publisher, error) {
 			Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: duplicates,
 		},
 	}
-	roots, err := feed.Roots(a.Options.Get("ca"))
-	if err != nil {
-		return nil, err
-	}
-	if a.Scheme == "tls" || roots != nil {
-		p.options = append(p.options, client.Secure(feed.TLS(roots)))
+	if a.Scheme == "tls" || a.TLS.RootCAs != nil {
+		p.options = append(p.options, client.Secure(a.TLS))
 	}
 	if file := a.Options.Get("creds"); file != "" {
 		if _, err := os.Stat(file); err != nil {
@@ -152,7 +149,6 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 		}
 	}
 	if !p.conn.IsConnected() {
-		defer p.renew()
 		return p.away()
 	}
 	if err := p.findStream(ctx, topic); err != nil {
@@ -178,25 +174,14 @@ func (p *Publisher) away() error {
 	return errors.New("cannot reach NATS")
 }
 
-// renew drops a connection that has ended permanently, as after two refused logins. The next one reads the file of credentials again.
-func (p *Publisher) renew() {
-	if p.conn.IsClosed() {
-		p.drop()
-	}
-}
-
-// drop closes the connection. The next Publish opens another one.
-func (p *Publisher) drop() {
-	p.conn.Close()
-	p.conn, p.js = nil, nil
-}
-
 // verdict converts the error of a message. A permanent one becomes a [feed.Refused].
 func (p *Publisher) verdict(m *message.Message, err error) error {
 	switch {
 	case errors.Is(err, client.ErrMaxPayload):
-		defer p.drop() // a server reports a raised limit only to new connections
-		return &feed.Refused{ID: m.UUID, Err: fmt.Errorf("NATS takes messages of %d bytes at most (max_payload): %w", p.conn.MaxPayload(), err)}
+		most := p.conn.MaxPayload()
+		p.conn.Close() // a server reports a raised limit only to new connections
+		p.conn = nil
+		return &feed.Refused{ID: m.UUID, Err: fmt.Errorf("NATS takes messages of %d bytes at most (max_payload): %w", most, err)}
 	case code(err) == tooLarge, code(err) == headerTooLarge:
 		return &feed.Refused{ID: m.UUID, Err: err}
 	case errors.Is(err, jetstream.ErrNoStreamResponse):

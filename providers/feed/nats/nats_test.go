@@ -243,7 +243,7 @@ func TestRestoredAccessNeedsNoRestart(t *testing.T) {
 	p := open(t, strings.Replace(address, "nats://", "nats://bahi:neu@", 1))
 	all := feedtest.Messages(t, 2)
 	var first time.Time
-	require.Eventually(t, func() bool { // the client gives up after two refusals
+	require.Eventually(t, func() bool {
 		err := p.Publish(topic, all...)
 		if turned := err != nil && strings.Contains(strings.ToLower(err.Error()), "authorization violation"); turned && first.IsZero() {
 			first = time.Now()

@@ -1,21 +1,9 @@
-// Package chatgateway decodes an aggregator's webhooks, in three dialects, and checks their signatures. The aggregator connects to the chat
-// network.
-package chatgateway
+package chat
 
 import (
 	"errors"
 	"strings"
 	"time"
-)
-
-// Dialect is the form of a webhook's body.
-type Dialect string
-
-// The dialects (section 3.2 of the contract).
-const (
-	EnvelopeV2 Dialect = "envelope_v2" // {"type", "payload"}
-	GraphV3    Dialect = "graph_v3"    // {"object", "entry"}, the network's own form
-	FormV1     Dialect = "form_v1"     // a form, MessageSid and Body
 )
 
 // Kind is the kind of an event.
@@ -36,7 +24,7 @@ const (
 	Other    Kind = "other"    // anything else; this has no effect
 )
 
-// Event is one event of a webhook.
+// Event is one event of a webhook call.
 type Event struct {
 	Kind Kind
 	ID   string // the message's id; in a status, the network's or the aggregator's; empty: none was given

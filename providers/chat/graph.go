@@ -1,4 +1,4 @@
-package chatgateway
+package chat
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package chatgateway
+package chat
 
 import (
 	"cmp"
@@ -15,13 +15,20 @@ import (
 	"bahi/providers/lenient"
 )
 
-// formType is the content type of form_v1.
+// formType is the content type of forms.
 const formType = "application/x-www-form-urlencoded"
 
-// Detect returns the dialect of a body, or [ErrUnreadable].
-func Detect(contentType string, body []byte) (Dialect, error) {
+// The aggregator's dialects (CONTRACT.md 3.2).
+const (
+	envelopeV2 = "envelope_v2" // {"type", "payload"}
+	graphV3    = "graph_v3"    // {"object", "entry"}, the network's own form
+	formV1     = "form_v1"     // a form, MessageSid and Body
+)
+
+// dialectOf returns the dialect of a body, "" for an unknown one.
+func dialectOf(contentType string, body []byte) string {
 	if contentType == formType {
-		return FormV1, nil
+		return formV1
 	}
 	var head struct {
 		Object  json.RawMessage `json:"object"`
@@ -32,27 +39,26 @@ func Detect(contentType string, body []byte) (Dialect, error) {
 	switch {
 	case json.Unmarshal(body, &head) != nil:
 	case head.Object != nil || head.Entry != nil:
-		return GraphV3, nil
+		return graphV3
 	case head.Type != nil && head.Payload != nil:
-		return EnvelopeV2, nil
+		return envelopeV2
 	}
-	return "", ErrUnreadable
+	return ""
 }
 
 // Decode returns the events of a body, in order. An event of an unknown type has kind [Other], an unreadable part kind [Unread]. Decode
 // returns [ErrUnreadable] for a body in none of the dialects.
 func Decode(contentType string, body []byte) (events []Event, err error) {
-	dialect, err := Detect(contentType, body)
-	if err != nil {
-		return nil, err
-	}
+	dialect := dialectOf(contentType, body)
 	switch dialect {
-	case FormV1:
+	case formV1:
 		events, err = decodeForm(body)
-	case GraphV3:
+	case graphV3:
 		events, err = decodeGraph(body)
-	case EnvelopeV2:
+	case envelopeV2:
 		events, err = decodeEnvelope(body)
+	default:
+		return nil, ErrUnreadable
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrUnreadable, dialect, err)

@@ -1,4 +1,4 @@
-package chatgateway_test
+package chat_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/worktest"
-	"bahi/providers/chatgateway"
+	"bahi/providers/chat"
 )
 
 const (
@@ -22,11 +22,10 @@ type golden struct {
 	What       string
 	Body       json.RawMessage
 	Form       string
-	Dialect    chatgateway.Dialect
 	Key        *string
 	SenderKey  string
 	Unreadable bool
-	Events     []chatgateway.Event
+	Events     []chat.Event
 }
 
 func (g golden) call() (kind string, body []byte) {
@@ -52,23 +51,18 @@ func TestBodiesAreRead(t *testing.T) {
 	t.Parallel()
 	for _, g := range bodies(t) {
 		kind, body := g.call()
-		events, err := chatgateway.Decode(kind, body)
+		events, err := chat.Decode(kind, body)
 		if g.Unreadable {
-			require.ErrorIs(t, err, chatgateway.ErrUnreadable, "%s", body)
+			require.ErrorIs(t, err, chat.ErrUnreadable, "%s", body)
 			continue
 		}
 		require.NoError(t, err, "%s: %s", g.What, body)
-		require.Equal(t, g.Events, append([]chatgateway.Event{}, events...), "%s: %s", g.What, body)
-		if g.Dialect != "" {
-			dialect, err := chatgateway.Detect(kind, body)
-			require.NoError(t, err)
-			require.Equal(t, g.Dialect, dialect)
-		}
+		require.Equal(t, g.Events, append([]chat.Event{}, events...), "%s: %s", g.What, body)
 		if g.Key != nil {
-			require.Equal(t, *g.Key, chatgateway.Key(kind, body), "%s", body)
+			require.Equal(t, *g.Key, chat.Key(kind, body), "%s", body)
 		}
 		if g.SenderKey != "" {
-			require.Equal(t, g.SenderKey, chatgateway.SenderKey(kind, body), "%s", body)
+			require.Equal(t, g.SenderKey, chat.SenderKey(kind, body), "%s", body)
 		}
 	}
 }
@@ -81,26 +75,26 @@ func TestMessageOfAGroupIsOfAGroupHoweverTheNetworkSaysIt(t *testing.T) {
 		`"is_group":true`, `"isGroup":true`, `"isGroupMsg":"true"`, `"chat":{"type":"supergroup"}`, `"recipient_type":"group"`,
 		`"chat_id":` + address, `"context":{"group_id":"G"}`, `"sender":{"phone":"91","groupId":"G"}`, `"recipient":{"id":` + address + `}`,
 	} {
-		requireKind(t, chatgateway.Group, member)
+		requireKind(t, chat.Group, member)
 	}
 	for _, member := range []string{
 		`"group_id":null`, `"group_id":""`, `"group_id":false`, `"group_id":0`, `"group":{}`, `"group_id":[]`, `"isGroup":"false"`,
 		`"recipient_type":"individual"`, `"text":{"body":` + address + `}`, `"payload":{"text":` + address + `,"group":"x"}`,
 	} {
-		requireKind(t, chatgateway.Message, member)
+		requireKind(t, chat.Message, member)
 	}
-	for form, kind := range map[string]chatgateway.Kind{
-		"GroupId=G": chatgateway.Group, "GroupSid=G": chatgateway.Group, "IsGroup=true": chatgateway.Group, "ChatId=1203@g.us": chatgateway.Group,
-		"IsGroup=false&GroupId=": chatgateway.Message, "ProfileName=group": chatgateway.Message,
+	for form, kind := range map[string]chat.Kind{
+		"GroupId=G": chat.Group, "GroupSid=G": chat.Group, "IsGroup=true": chat.Group, "ChatId=1203@g.us": chat.Group,
+		"IsGroup=false&GroupId=": chat.Message, "ProfileName=group": chat.Message,
 	} {
-		events, err := chatgateway.Decode(formType, []byte("MessageSid=S&From=91&Body=1203@g.us&"+form))
+		events, err := chat.Decode(formType, []byte("MessageSid=S&From=91&Body=1203@g.us&"+form))
 		require.NoError(t, err)
 		require.Equal(t, kind, events[0].Kind, form)
 	}
 }
 
 // requireKind checks the kind of a message with a member, in each form of JSON.
-func requireKind(t *testing.T, kind chatgateway.Kind, member string) {
+func requireKind(t *testing.T, kind chat.Kind, member string) {
 	t.Helper()
 	for _, body := range []string{
 		`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"1","type":"text",` + member + `}]}}]}]}`,
@@ -108,7 +102,7 @@ func requireKind(t *testing.T, kind chatgateway.Kind, member string) {
 		`{"type":"message","payload":{"id":"1","source":"91","type":"text",` + member + `}}`,
 		`{"type":"message",` + member + `,"payload":{"id":"1","source":"91","type":"text"}}`,
 	} {
-		events, err := chatgateway.Decode(jsonType, []byte(body))
+		events, err := chat.Decode(jsonType, []byte(body))
 		require.NoError(t, err, body)
 		require.Equal(t, kind, events[0].Kind, body)
 	}
@@ -116,15 +110,15 @@ func requireKind(t *testing.T, kind chatgateway.Kind, member string) {
 
 func TestBytesThatAreNoTextAreReplaced(t *testing.T) {
 	t.Parallel()
-	events, err := chatgateway.Decode(jsonType, []byte(`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"w1","type":"text",`+
+	events, err := chat.Decode(jsonType, []byte(`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"w1","type":"text",`+
 		`"text":{"body":"`+"\xff"+`"}}]}}]}]}`))
 	require.NoError(t, err)
 	require.Equal(t, "\ufffd", events[0].Text)
 	for _, text := range []string{"", "{", "\xff\xfe", "MessageSid=SM1&From=%2B919812345678"} {
-		_, err := chatgateway.Decode(jsonType, []byte(text))
-		require.ErrorIs(t, err, chatgateway.ErrUnreadable, text)
-		require.Empty(t, chatgateway.SenderKey(jsonType, []byte(text)))
-		require.Empty(t, chatgateway.Key(jsonType, []byte(text)))
+		_, err := chat.Decode(jsonType, []byte(text))
+		require.ErrorIs(t, err, chat.ErrUnreadable, text)
+		require.Empty(t, chat.SenderKey(jsonType, []byte(text)))
+		require.Empty(t, chat.Key(jsonType, []byte(text)))
 	}
 }
 
@@ -134,11 +128,11 @@ func FuzzDecode(f *testing.F) {
 		f.Add(kind, body)
 	}
 	f.Fuzz(func(t *testing.T, kind string, body []byte) {
-		events, err := chatgateway.Decode(kind, body)
+		events, err := chat.Decode(kind, body)
 		if err != nil {
-			require.ErrorIs(t, err, chatgateway.ErrUnreadable)
+			require.ErrorIs(t, err, chat.ErrUnreadable)
 			require.Empty(t, events)
 		}
-		require.Equal(t, chatgateway.Key(kind, body), chatgateway.Key(kind, body)) //nolint:testifylint // the same body has the same key
+		require.Equal(t, chat.Key(kind, body), chat.Key(kind, body)) //nolint:testifylint // the same body has the same key
 	})
 }

@@ -1,4 +1,4 @@
-package chatgateway
+package chat
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"maps"
 	"mime"
 	"net/http"
@@ -17,9 +16,6 @@ import (
 	"slices"
 	"strings"
 )
-
-// ErrUnverified reports a call that lacks one of the configured proofs.
-var ErrUnverified = errors.New("a proof is missing or wrong")
 
 // Proof configures how calls prove that the aggregator made them. Every configured proof must be valid.
 type Proof struct {
@@ -38,16 +34,15 @@ func (p Proof) Configured() bool {
 	return p.Token != "" || p.HMACSecret != "" || len(p.Addresses) > 0
 }
 
-// Check returns [ErrUnverified] unless the call has every configured proof. It compares in constant time. Without a
-// configured proof it refuses every call.
-func (p Proof) Check(r *http.Request, from netip.Addr, body []byte) error {
+// Check reports whether the call has every configured proof. It compares in constant time. No call has a proof if none is configured.
+func (p Proof) Check(r *http.Request, from netip.Addr, body []byte) bool {
 	ok := p.Configured()
 	if p.Token != "" {
 		given := r.Header.Get("X-Gateway-Token")
 		if given == "" {
 			given = r.URL.Query().Get("token")
 		}
-		ok = equal(given, p.Token) && ok
+		ok = Equal(given, p.Token) && ok
 	}
 	if p.HMACSecret != "" {
 		ok = p.signed(r, body) && ok
@@ -55,17 +50,14 @@ func (p Proof) Check(r *http.Request, from netip.Addr, body []byte) error {
 	if len(p.Addresses) > 0 {
 		ok = slices.ContainsFunc(p.Addresses, func(a netip.Prefix) bool { return a.Contains(from) }) && ok
 	}
-	if !ok {
-		return ErrUnverified
-	}
-	return nil
+	return ok
 }
 
 func (p Proof) signed(r *http.Request, body []byte) bool {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == formType {
-		return equal(r.Header.Get("X-Gateway-Signature"), SignForm(p.HMACSecret, p.PublicURL+r.URL.RequestURI(), body))
+		return Equal(r.Header.Get("X-Gateway-Signature"), SignForm(p.HMACSecret, p.PublicURL+r.URL.RequestURI(), body))
 	}
-	return equal(r.Header.Get(cmp.Or(p.HMACHeader, DefaultHMACHeader)), Sign(p.HMACSecret, body))
+	return Equal(r.Header.Get(cmp.Or(p.HMACHeader, DefaultHMACHeader)), Sign(p.HMACSecret, body))
 }
 
 // Sign returns the signature of a body: sha256=<hex of the HMAC-SHA256>.
@@ -95,8 +87,8 @@ func SignForm(secret, address string, body []byte) string {
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// equal compares in constant time. An empty secret equals no text.
-func equal(given, want string) bool {
+// Equal compares in constant time. An empty secret equals no text.
+func Equal(given, want string) bool {
 	g, w := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
 	return subtle.ConstantTimeCompare(g[:], w[:]) == 1 && want != ""
 }
