@@ -53,7 +53,7 @@ type Config struct {
 	Provider  bool // sign-in through an identity provider is configured
 }
 
-// Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the API's [api.Cookies].
+// Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the API's [api.Browsers].
 type Pages struct {
 	Config
 
@@ -99,7 +99,7 @@ func Mount(config Config) (*Pages, error) {
 		return nil, err
 	}
 	p.routes()
-	config.API.AcceptCookies(p, Path+"/sign-in")
+	config.API.ServeBrowsers(p, Path+"/sign-in")
 	config.API.Mount("pages", Path, p)
 	for _, d := range doors {
 		if !strings.HasPrefix(d.Path, Path) {
@@ -137,10 +137,7 @@ const (
 
 // ServeHTTP serves one request.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
+	setHeaders(w.Header())
 	if r.URL.Path == Path {
 		http.Redirect(w, r, Path+"/", http.StatusSeeOther)
 		return
@@ -151,6 +148,29 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, most)
 	p.mux.ServeHTTP(w, r)
+}
+
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+}
+
+// sharedPath is the prefix of the links to statements that parties get.
+const sharedPath = "/s/"
+
+// Refuse shows the problem of an operation that a browser opened. It does not read who the visitor is, because the log may be away.
+func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, status int, detail string) {
+	setHeaders(w.Header())
+	v := p.visit(w, r)
+	if v.session = p.unseal(r); v.session.Token == "" {
+		v.begin()
+	}
+	refused := &problem{Status: status, Detail: detail}
+	if strings.HasPrefix(r.URL.Path, sharedPath) && (status == http.StatusNotFound || status == http.StatusUnprocessableEntity) {
+		refused = &problem{Status: status, Detail: "This link is wrong or has ended: ask its sender for a new one."}
+	}
+	v.fail(refused)
 }
 
 // visit is one request of a browser.
@@ -167,10 +187,14 @@ type visit struct {
 	failed error // why there is no page, see deny
 }
 
+func (p *Pages) visit(w http.ResponseWriter, r *http.Request) *visit {
+	lang := languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))
+	return &visit{Pages: p, w: w, r: r, lang: lang, names: map[string][]choice{}}
+}
+
 // serve responds with a page.
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) page) {
-	v := &visit{Pages: p, w: w, r: r, names: map[string][]choice{}}
-	v.lang = languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))
+	v := p.visit(w, r)
 	defer func() {
 		if r.MultipartForm != nil {
 			_ = r.MultipartForm.RemoveAll() // files on the disk

@@ -105,18 +105,21 @@ func (p *Pages) bearer(ctx context.Context, s session) (string, error) {
 	return p.Sessions.Access(ctx, credentials.Bearer{User: s.User, Session: s.ID})
 }
 
-// Bearer returns the token and the workspace of a browser's session. It is for [api.API.AcceptCookies].
+// Bearer returns the token and the workspace of a browser's session. It is for [api.API.ServeBrowsers].
 func (p *Pages) Bearer(r *http.Request) (string, uuid.UUID, error) {
 	s := p.unseal(r)
 	bearer, err := p.bearer(r.Context(), s)
 	return bearer, s.In, err
 }
 
+// begin gives the browser a session for its forms, without a visitor.
+func (v *visit) begin() { v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}) }
+
 // recall identifies the visitor.
 func (v *visit) recall() {
 	v.session = v.unseal(v.r)
 	if v.session.Token == "" {
-		v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+		v.begin()
 		return
 	}
 	bearer, err := v.bearer(v.r.Context(), v.session)
