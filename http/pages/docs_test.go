@@ -162,6 +162,10 @@ func TestTheDocsAreSearchedWhileTyping(t *testing.T) {
 	require.True(t, p.Is(`document.activeElement.id === "docs-q"`))
 	p.Submit(`#docs-found a[href="/docs/add-karigar-row"]`)
 	require.Contains(t, p.Text(".curl"), "$BAHI/karigar-ledger/1")
+	look(p, 280, false) // as narrow as 320 pixels with a longer address of the server
+	var found []string
+	p.Evaluate(misfits, &found)
+	require.Empty(t, found)
 	require.Equal(t, "Copy", p.Text(".curl .copy"))
 	p.Evaluate(`navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }`, nil)
 	p.Click(".curl .copy")

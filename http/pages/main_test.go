@@ -158,6 +158,7 @@ func TestABrowserGetsAPageForARefusal(t *testing.T) {
 		require.Contains(t, s.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'")
 		require.Equal(t, "no-store", s.Header.Get("Cache-Control"))
 		require.NotContains(t, s.Text, `"code"`)
+		require.Equal(t, strings.HasPrefix(c.path, "/s/"), !strings.Contains(s.Text, `class="button"`), "a party has no pages")
 		for _, program := range [][]string{{}, {"Accept", html, "Authorization", "Bearer " + key}} {
 			p := open(c.path, program...).Is(c.status)
 			require.Equal(t, "application/problem+json", p.Header.Get("Content-Type"), c.path)

@@ -115,6 +115,7 @@ func Mount(config Config) (*Pages, error) {
 
 var (
 	errNoPage    = &problem{Status: http.StatusNotFound, Detail: "There is no such page"}
+	errNoLink    = &problem{Detail: "This link is wrong or has ended: ask its sender for a new one."}
 	errForeign   = fault.New(fault.Forbidden, "This form came from another site. Nothing was done.")
 	errOldForm   = fault.New(fault.Forbidden, "This form is of an earlier session. Nothing was done. Open the page again.")
 	errLarge     = fault.New(fault.TooLarge, "This file is too large. Nothing was done.")
@@ -166,11 +167,11 @@ func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, status int, detai
 	if v.session = p.unseal(r); v.session.Token == "" {
 		v.begin()
 	}
-	refused := &problem{Status: status, Detail: detail}
-	if strings.HasPrefix(r.URL.Path, sharedPath) && (status == http.StatusNotFound || status == http.StatusUnprocessableEntity) {
-		refused = &problem{Status: status, Detail: "This link is wrong or has ended: ask its sender for a new one."}
+	shared := strings.HasPrefix(r.URL.Path, sharedPath)
+	if shared && (status == http.StatusNotFound || status == http.StatusUnprocessableEntity) {
+		detail = errNoLink.Detail
 	}
-	v.fail(refused)
+	v.showFailure(status, map[string]any{"Detail": detail, "Shared": shared})
 }
 
 // visit is one request of a browser.
@@ -335,7 +336,11 @@ func (v *visit) fail(err error) {
 			v.keep(s)
 		}
 	}
-	v.render(page{template: "error", title: "Not possible", status: shown.Status, body: body})
+	v.showFailure(shown.Status, body)
+}
+
+func (v *visit) showFailure(status int, body map[string]any) {
+	v.render(page{template: "error", title: "Not possible", status: status, body: body})
 }
 
 // permissions returns the visitor's permissions, such as ledger:write.
