@@ -25,7 +25,7 @@ func draftResource() *resource {
 		cells: "drafts", get: "get-order-draft",
 		own: func(d *desk, in sent) page { return d.showDraft(draftPage{sent: in}, nil, nil, in.status) },
 		each: []action{{
-			operation: "delete-order-draft", button: "Delete the draft", did: "delete", reason: true, danger: true,
+			operation: "delete-order-draft", button: "Delete the draft", did: "delete", reason: required, danger: true,
 			to: func(*desk, map[string]any) string { return Path + "/drafts" },
 		}},
 	}

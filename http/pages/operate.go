@@ -77,12 +77,12 @@ func operateResources() []*resource {
 			cells: "marks",
 			each: []action{
 				{
-					operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: true,
+					operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: required,
 					when:   func(c map[string]any) bool { return c["verified"] != true },
 					starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": true} },
 				},
 				{
-					operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", reason: true,
+					operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", reason: required,
 					when:   func(c map[string]any) bool { return c["verified"] == true },
 					starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": false} }, danger: true,
 				},

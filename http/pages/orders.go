@@ -38,10 +38,10 @@ func orderResource() *resource {
 			},
 			{
 				operation: "edit-client-order", button: "Correct", did: "edited-order", edit: true, fields: fields, preview: (*desk).sayOrder,
-				because: "It is shown in the history.",
+				reason: &reasonInput{Hint: "It is shown in the history."},
 			},
 			{
-				operation: "delete-client-order", button: "Delete", did: "delete", reason: true, danger: true,
+				operation: "delete-client-order", button: "Delete", did: "delete", reason: required, danger: true,
 				about: "The order and its takadas go. Their history stays.",
 			},
 		},
@@ -59,10 +59,10 @@ func takadaResource() *resource {
 		each: []action{
 			{
 				operation: "edit-takada", button: "Correct", did: "edited-takada", edit: true, fields: []string{"date", "items"},
-				preview: (*desk).sayOrder, because: "It is shown in the history.", to: (*desk).toOrder,
+				preview: (*desk).sayOrder, reason: &reasonInput{Hint: "It is shown in the history."}, to: (*desk).toOrder,
 			},
 			{
-				operation: "delete-takada", button: "Delete", did: "delete", reason: true, danger: true,
+				operation: "delete-takada", button: "Delete", did: "delete", reason: required, danger: true,
 				about: "The takada goes. Its history stays.", to: (*desk).toOrder,
 			},
 		},

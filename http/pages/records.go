@@ -57,17 +57,16 @@ type sent struct {
 
 // actForm is a form that runs an operation.
 type actForm struct {
-	Do, ID, Button, About, Key, Revision, Reason, Kind string
-	Because                                            string // purpose of the optional reason
-	Live                                               bool   // the preview updates while the user types
-	Preview                                            *preview
-	AsksReason, Danger, Files, DryRun, Open            bool
-	Main                                               bool // the first one of a page
-	Scope                                              string
-	Fields                                             []field
-	Links, Todo                                        []choice
-	Wrong                                              []string
-	Address                                            string
+	Do, ID, Button, About, Key, Revision, Kind string
+	Reason                                     *reasonInput // nil: the form asks for none
+	Preview                                    *preview     // updates while the user types; nil: none
+	Danger, Files, DryRun, Open                bool
+	Main                                       bool // the first one of a page
+	Scope                                      string
+	Fields                                     []field
+	Links, Todo                                []choice
+	Wrong                                      []string
+	Address                                    string
 }
 
 // serve shows the list or the record, or runs the form's operation.
@@ -150,7 +149,7 @@ func (d *desk) act() page {
 	if same, is := out.body.(map[string]any); a.edit && is && len(same) == 0 { // a retry
 		return page{redirect: after(api.Response{}, d.here(), cmp.Or(a.did, "done"))}
 	}
-	if a.reason && in.reason == "" && !out.dry {
+	if a.reason == required && in.reason == "" && !out.dry {
 		in.status, in.wrong = http.StatusUnprocessableEntity, []string{d.lang.t("Say why.")}
 		return d.show(in)
 	}
@@ -236,7 +235,7 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	out := request{
 		vars: d.vars(o), query: in.query, key: in.key, reason: in.reason, dry: form.Get("preview") != "" && o.DryRun, match: form.Get("revision"),
 	}
-	if a.reason && out.dry {
+	if a.reason == required && out.dry {
 		out.reason = cmp.Or(in.reason, "tried") // it is stored nowhere
 	}
 	if a.body != nil {

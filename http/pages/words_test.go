@@ -181,7 +181,7 @@ func codeTexts(n ast.Node, used map[string]bool) bool {
 		}
 	case *ast.KeyValueExpr:
 		switch nameOf(n.Key) {
-		case "title", "Title", "about", "About", "button", "Button", "because", "Then", "Name", "Label", "Text", "Detail":
+		case "title", "Title", "about", "About", "button", "Button", "Then", "Name", "Hint", "Label", "Text", "Detail":
 			add(n.Value)
 		}
 	case *ast.AssignStmt:
