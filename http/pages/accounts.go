@@ -43,7 +43,9 @@ func rowResource(kind string) *resource {
 	says := func(d *desk, row map[string]any) *preview { return d.previewOf(kind, row) }
 	return &resource{
 		word: "rows", get: "get-" + kind + "-row", find: (*desk).ledgerRow, own: (*desk).row, cells: "rows", more: (*desk).line,
-		history: func(d *desk, _ map[string]any) []change { return d.lang.history("row", d.versions(), nil, d.actor) },
+		history: func(d *desk, _ map[string]any) []change {
+			return d.changes("row", "read-"+kind+"-row-history", d.parent, d.id)
+		},
 		actions: []action{{operation: "add-" + kind + "-row", did: "added", preview: says, to: toNextRow}},
 		each: []action{
 			{
@@ -96,9 +98,7 @@ func (d *desk) ledgerRow() (row map[string]any, refused *problem) {
 		row["newest"] = versions[len(versions)-1]
 	}
 	if row != nil && reversible(row) && d.permissions()["ledger:write"] {
-		var lock map[string]any
-		d.read("get-books-lock", request{}, &lock)
-		if through := textOf(lock["locked_through"]); textOf(row["date"]) <= through {
+		if through := textOf(d.one("get-books-lock")["locked_through"]); textOf(row["date"]) <= through {
 			row["locked"] = through
 		}
 	}
@@ -178,9 +178,9 @@ func (d *desk) sayTransfer(answer map[string]any) *preview {
 
 // anyRow redirects to the page of the row with a number.
 func (v *visit) anyRow() page {
-	var row map[string]any
-	v.read("find-row", request{vars: []string{v.r.PathValue("row")}}, &row)
-	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(v.r.PathValue("row"))}
+	id := v.r.PathValue("row")
+	row := v.one("find-row", id)
+	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(id)}
 }
 
 // partiesResource are the contacts who can confirm the balances of accounts.

@@ -90,6 +90,12 @@ func (v *visit) read(operation string, in request, into any) api.Response {
 	return out
 }
 
+// one returns the record that an operation reads.
+func (v *visit) one(operation string, vars ...string) (record map[string]any) {
+	v.read(operation, request{vars: vars}, &record)
+	return record
+}
+
 // asked runs an operation with parameters that the visitor chose. It returns why they are invalid. Any other error fails the visit.
 func (v *visit) asked(operation string, in request, into any) (out api.Response, wrong []string) {
 	out, refused := v.ask(operation, in, into)
@@ -155,16 +161,15 @@ func (v *visit) request(id string, in request) *http.Request {
 }
 
 func (v *visit) made(o *operation, in request) (*http.Request, error) {
-	address, rest := "", o.Path
-	for _, value := range in.vars {
-		before, after, _ := strings.Cut(rest, "{")
-		var found bool
-		if _, after, found = strings.Cut(after, "}"); !found {
-			return nil, fmt.Errorf("the path %s has fewer variables", o.Path)
-		}
-		address, rest = address+before+url.PathEscape(value), after
+	if len(in.vars) > strings.Count(o.Path, "{") {
+		return nil, fmt.Errorf("the path %s has fewer variables", o.Path)
 	}
-	address += rest
+	address := o.Path
+	for _, value := range in.vars {
+		before, after, _ := strings.Cut(address, "{")
+		_, after, _ = strings.Cut(after, "}")
+		address = before + url.PathEscape(value) + after // an escaped value has no {
+	}
 	if len(in.query) > 0 {
 		address += "?" + in.query.Encode()
 	}

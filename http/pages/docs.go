@@ -29,12 +29,6 @@ type docsPage struct {
 	Try       *docsTry
 }
 
-// Tags returns the groups of the menu.
-func (m *manual) Tags() []docsGroup { return m.tags }
-
-// Meaning returns the meaning of an error status.
-func (m *manual) Meaning(status string) meaning { return m.meanings[status] }
-
 const (
 	maxSections = 30 // of guides that a search shows
 	maxWords    = 8  // of a search; further words are ignored
@@ -42,7 +36,7 @@ const (
 
 func (v *visit) docs() page {
 	m := v.guideBook()
-	shown := docsPage{manual: m, Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Groups: m.tags, Guides: m.guides}
+	shown := docsPage{manual: m, Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Groups: m.Tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
 		words = words[:min(len(words), maxWords)]
 		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
@@ -63,7 +57,7 @@ func (v *visit) guideBook() *manual {
 // find returns the operations that contain all words, by tag. Operations with the words in their names form the first group.
 func (m *manual) find(words []string) (found []docsGroup) {
 	found = []docsGroup{{Name: "Best matches", ID: "best"}}
-	for _, tag := range m.tags {
+	for _, tag := range m.Tags {
 		group := docsGroup{Name: tag.Name, ID: tag.ID}
 		for _, o := range tag.Operations {
 			switch {

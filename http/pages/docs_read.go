@@ -22,9 +22,10 @@ import (
 
 // manual is the content of the documentation pages.
 type manual struct {
-	tags     []docsGroup
-	guides   []*guide
-	meanings map[string]meaning // by status
+	Tags     []docsGroup        // of the menu
+	Meanings map[string]meaning // by error status
+
+	guides []*guide
 }
 
 // docsGroup has the operations of a tag.
@@ -49,7 +50,7 @@ func readManual(d document) (*manual, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &manual{guides: guides, meanings: readMeanings(guides)}
+	m := &manual{guides: guides, Meanings: readMeanings(guides)}
 	byTag := map[string][]docsEntry{}
 	for _, o := range d {
 		entry := docsEntry{o, strings.ToLower(strings.Join(append([]string{o.ID, o.Method, o.Path, o.Summary}, o.Tags...), " ")), ""}
@@ -71,7 +72,7 @@ func readManual(d document) (*manual, error) {
 		slices.SortFunc(byTag[tag], func(a, b docsEntry) int {
 			return cmp.Or(strings.Compare(a.Path, b.Path), slices.Index(methods, a.Method)-slices.Index(methods, b.Method))
 		})
-		m.tags = append(m.tags, docsGroup{tag, "tag-" + strings.ReplaceAll(strings.ToLower(tag), " ", "-"), byTag[tag]})
+		m.Tags = append(m.Tags, docsGroup{tag, "tag-" + strings.ReplaceAll(strings.ToLower(tag), " ", "-"), byTag[tag]})
 	}
 	return m, nil
 }
@@ -200,10 +201,7 @@ func readGuides() (all []*guide, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		source, err := docs.Guides.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
+		source, _ := docs.Guides.ReadFile(name) // embedded, so it exists
 		g, err := readGuide(strings.TrimSuffix(name, ".md"), source, names)
 		if err != nil {
 			return nil, fmt.Errorf("the guide %s: %w", name, err)

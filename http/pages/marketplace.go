@@ -196,9 +196,7 @@ var publicPaths = []string{callback, "/products", "/companies", "/enquiries", "/
 
 // toContact redirects a mail's link to the contact's company.
 func (v *visit) toContact() page {
-	var contact map[string]any
-	v.read("get-contact", request{vars: []string{v.r.PathValue("id")}}, &contact)
-	return page{redirect: Path + "/list/companies/" + textOf(contact["company_id"])}
+	return page{redirect: Path + "/list/companies/" + textOf(v.one("get-contact", v.r.PathValue("id"))["company_id"])}
 }
 
 const offers = 24 // on a page
@@ -224,9 +222,7 @@ func goodsResources() []*resource {
 
 func (d *desk) product(in sent) page {
 	p := d.found()
-	var company map[string]any
-	d.read("get-company", request{vars: []string{textOf(p["company_id"])}}, &company)
-	return d.goods(map[string]any{"Company": company, "Product": p}, p, in)
+	return d.goods(map[string]any{"Company": d.one("get-company", textOf(p["company_id"])), "Product": p}, p, in)
 }
 
 func (d *desk) seller(in sent) page {

@@ -212,8 +212,7 @@ func (d *desk) widget(channel map[string]any) any {
 
 // tryWidget shows a channel's chat widget as on a website.
 func (v *visit) tryWidget() page {
-	var channel map[string]any
-	v.read("get-channel", request{vars: []string{v.r.PathValue("id")}}, &channel)
+	channel := v.one("get-channel", v.r.PathValue("id"))
 	if textOf(channel["channelKey"]) == "" {
 		return v.deny(errNoPage)
 	}

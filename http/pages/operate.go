@@ -114,10 +114,8 @@ func (v *visit) operate() page {
 	if !v.who.Permissions.Operator {
 		return v.deny(api.ErrNotPermitted)
 	}
-	var status map[string]any
-	v.read("get-status", request{}, &status)
 	return page{template: "operate", title: "Operate", body: map[string]any{
-		"Sections": operateSections(v), "Status": status,
+		"Sections": operateSections(v), "Status": v.one("get-status"),
 		"Projections": v.desk(projectionResource(), false).table(rowsListed), "Workspaces": v.desk(workspaceResource(), false).table(5),
 	}}
 }

@@ -74,15 +74,11 @@ func (d *desk) serve() page {
 	if strings.HasPrefix(d.of.path(), operatePath) && !d.who.Permissions.Operator {
 		return d.deny(api.ErrNotPermitted)
 	}
+	if d.of.refs != nil {
+		d.refs = references{}
+	}
 	for field, kind := range d.of.refs {
-		if d.refs == nil {
-			d.refs = references{}
-		}
-		if kind == "contact" {
-			d.refs[field] = d.contactRefs()
-		} else {
-			d.refs[field] = d.accountRefs(kind)
-		}
+		d.refs[field] = d.refsOf(kind)
 	}
 	if d.r.Method == http.MethodPost {
 		return d.act()
@@ -159,6 +155,7 @@ func (d *desk) act() page {
 	}
 	var answer any
 	done, refused := d.askNaming(o.ID, d.refs, out, &answer)
+	made, _ := answer.(map[string]any)
 	if out.dry && a.preview != nil {
 		if in.faults = refused.faults(); refused != nil {
 			in.preview = d.refusedPreview(refused)
@@ -183,7 +180,6 @@ func (d *desk) act() page {
 	case d.failed != nil:
 		return page{}
 	case out.dry, a.shows:
-		made, _ := answer.(map[string]any)
 		if in.answer = d.drawn(a.says, made); in.answer == nil && made["id"] != nil && d.of.live != nil { // a record
 			in.answer = &display{Pairs: d.live(o.Answer, made)}
 		} else if in.answer == nil {
@@ -195,7 +191,6 @@ func (d *desk) act() page {
 		return d.show(in)
 	}
 	to := d.here()
-	made, _ := answer.(map[string]any)
 	switch id := textOf(made["id"]); {
 	case a.to != nil && a.did == "":
 		return page{redirect: a.to(d, made)}

@@ -39,8 +39,11 @@ func newRefs(list string, records []choice) refs {
 	return r
 }
 
-// accountRefs returns the references to the accounts of a kind.
-func (v *visit) accountRefs(kind string) refs {
+// refsOf returns the references to the accounts of a kind, or to contacts.
+func (v *visit) refsOf(kind string) refs {
+	if kind == "contact" {
+		return v.contactRefs()
+	}
 	return newRefs(cmp.Or(kind, "account")+"s", v.accountsOf(kind))
 }
 

@@ -1,8 +1,6 @@
 package pages
 
 import (
-	"bytes"
-	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -206,12 +204,7 @@ func eachTemplate(t *testing.T, visit func(name, text string)) {
 
 func indented(t *testing.T, words map[string]string) string {
 	t.Helper()
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	require.NoError(t, e.Encode(words))
-	return text.String()
+	return indent([]byte(asJSON(t, words))) + "\n"
 }
 
 func TestEachTemplateIsParsedInEachLanguage(t *testing.T) {
@@ -344,9 +337,7 @@ func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
 // recordTexts adds the labels of all fields of the resources, and the words of their options.
 func recordTexts(t *testing.T, used map[string]bool) {
 	t.Helper()
-	spec, err := os.ReadFile("../testdata/openapi.json")
-	require.NoError(t, err)
-	d, err := readDocument(spec)
+	d, err := readSpec()
 	require.NoError(t, err)
 	var of func(s *schema)
 	asked := func(s *schema) {
