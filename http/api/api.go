@@ -153,17 +153,17 @@ func (a *API) serve(c *call, r *http.Request) {
 	if c.share() {
 		return
 	}
-	if !sane(r.URL.Path) || !saneQuery(r.URL.RawQuery) {
-		c.refuse(fault.New(fault.Malformed, "Malformed URL"))
-		return
-	}
 	if r.Method == http.MethodHead { // net/http drops the body with its own copy of the request
 		c.head = true
 		get := *r
 		get.Method = http.MethodGet
 		r = &get
 	}
-	a.router.ServeHTTP(c, r)
+	if sane(r.URL.Path) && saneQuery(r.URL.RawQuery) {
+		a.router.ServeHTTP(c, r)
+	} else {
+		c.refuse(fault.New(fault.Malformed, "Malformed URL"))
+	}
 	if p := c.refused; p != nil && c.page {
 		c.refused = nil
 		a.browsers.Refuse(c, r, p.Status, p.Detail)

@@ -153,6 +153,7 @@ func TestABrowserGetsAPageForARefusal(t *testing.T) {
 		{"/s/1-2-3", "gu", "આ લિંક ખોટી છે અથવા પૂરી થઈ ગઈ છે: મોકલનાર પાસે નવી લિંક માગો.", 404},
 		{"/join?token=x", "", "Not found", 404},
 		{"/bank/999999", "", "Bank account not found", 404},
+		{"/s/%00", "", "Malformed URL", 400},
 	} {
 		s := open(c.path, "Accept", html, "Accept-Language", c.language).Is(c.status).Says(c.says)
 		require.Contains(t, s.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'")
