@@ -136,15 +136,12 @@ func (v *visit) ask(operation string, in request, into any) (out api.Response, r
 
 // operation returns an operation by its id.
 func (v *visit) operation(id string) *operation {
-	d, err := v.document()
-	if err == nil {
-		if o, known := d[id]; known {
-			return o
-		}
-		err = fmt.Errorf("there is no operation %q", id)
+	o, known := v.document()[id]
+	if !known {
+		v.deny(fmt.Errorf("there is no operation %q", id))
+		return &operation{}
 	}
-	v.deny(err)
-	return &operation{}
+	return o
 }
 
 // address returns the address of a request without a body.

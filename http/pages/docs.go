@@ -35,23 +35,13 @@ const (
 )
 
 func (v *visit) docs() page {
-	m := v.guideBook()
+	m := v.manual()
 	shown := docsPage{manual: m, Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Groups: m.Tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
 		words = words[:min(len(words), maxWords)]
 		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
 	}
 	return page{template: "docs", title: "Documentation", body: shown}
-}
-
-// guideBook returns the content of the documentation.
-func (v *visit) guideBook() *manual {
-	m, err := v.manual()
-	if err != nil {
-		v.deny(err)
-		return &manual{}
-	}
-	return m
 }
 
 // find returns the operations that contain all words, by tag. Operations with the words in their names form the first group.
@@ -91,7 +81,7 @@ func hasAll(text string, words []string) bool {
 }
 
 func (v *visit) docsGuide() page {
-	m := v.guideBook()
+	m := v.manual()
 	for _, g := range m.guides {
 		if g.Name == v.r.PathValue("name") {
 			return page{template: "docs", title: g.Title, body: docsPage{manual: m, Guide: g}}
@@ -117,9 +107,7 @@ func (v *visit) docsOperation() page {
 
 // documented returns the operation of the page.
 func (v *visit) documented() *operation {
-	d, err := v.document()
-	v.deny(err)
-	o, known := d[v.r.PathValue("operation")]
+	o, known := v.document()[v.r.PathValue("operation")]
 	if !known {
 		v.deny(errNoPage)
 		return &operation{}
@@ -130,7 +118,7 @@ func (v *visit) documented() *operation {
 // showOperation shows an operation and the form of a call, with its values and errors.
 func (v *visit) showOperation(o *operation, try docsTry, address map[string]any, body any, faults map[string]string) page {
 	shown := docsPage{
-		manual: v.guideBook(), Operation: o, Curl: o.curl(v.who.Workspace.String()),
+		manual: v.manual(), Operation: o, Curl: o.curl(v.who.Workspace.String()),
 		Shell: "BAHI=" + strings.TrimSuffix(v.PublicURL, "/") + "\nKEY=bahi_…",
 	}
 	if v.who.Type != "" && !o.Raw {

@@ -45,11 +45,8 @@ type docsEntry struct {
 type meaning struct{ Means, Do string }
 
 // readManual returns the documentation of operations, and the guides.
-func readManual(d document) (*manual, error) {
-	guides, err := readGuides()
-	if err != nil {
-		return nil, err
-	}
+func readManual(d document) *manual {
+	guides := readGuides()
 	m := &manual{guides: guides, Meanings: readMeanings(guides)}
 	byTag := map[string][]docsEntry{}
 	for _, o := range d {
@@ -74,7 +71,7 @@ func readManual(d document) (*manual, error) {
 		})
 		m.Tags = append(m.Tags, docsGroup{tag, "tag-" + strings.ReplaceAll(strings.ToLower(tag), " ", "-"), byTag[tag]})
 	}
-	return m, nil
+	return m
 }
 
 var meaningRow = regexp.MustCompile(`(?m)^\| ([\d, ]+) \|[^|]*\| (.*) \| (.*) ?\|$`)
@@ -195,21 +192,14 @@ type section struct {
 func (g *guide) Link() string { return docsPath + "/guides/" + g.Name }
 
 // readGuides renders the guides, sorted by their titles.
-func readGuides() (all []*guide, err error) {
-	names, err := fs.Glob(docs.Guides, "*.md")
-	if err != nil {
-		return nil, err
-	}
+func readGuides() (all []*guide) {
+	names, _ := fs.Glob(docs.Guides, "*.md") // the pattern is valid
 	for _, name := range names {
 		source, _ := docs.Guides.ReadFile(name) // embedded, so it exists
-		g, err := readGuide(strings.TrimSuffix(name, ".md"), source, names)
-		if err != nil {
-			return nil, fmt.Errorf("the guide %s: %w", name, err)
-		}
-		all = append(all, g)
+		all = append(all, readGuide(strings.TrimSuffix(name, ".md"), source, names))
 	}
 	slices.SortFunc(all, func(a, b *guide) int { return strings.Compare(a.Title, b.Title) })
-	return all, nil
+	return all
 }
 
 // markdown renders tables too, and leaves out HTML in a text.
@@ -218,7 +208,7 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.W
 // fileLink is a link to a file. One to another guide leads to its page; of any other, only the text stays.
 var fileLink = regexp.MustCompile(`(?s)<a href="([^"#:]+)(#[^"]*)?">(.*?)</a>`)
 
-func readGuide(name string, source []byte, files []string) (*guide, error) {
+func readGuide(name string, source []byte, files []string) *guide {
 	g := &guide{Name: name, Title: name, source: string(source)}
 	root := markdown.Parser().Parse(text.NewReader(source))
 	var ends []int // of the sections' headings, as offsets in the source
@@ -243,10 +233,8 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 		g.Title = g.Sections[0].Title
 	}
 	var out bytes.Buffer
-	if err := markdown.Renderer().Render(&out, source, root); err != nil {
-		return nil, err
-	}
-	rendered := strings.NewReplacer( // a tabindex allows scrolling by keyboard
+	_ = markdown.Renderer().Render(&out, source, root) // a buffer takes all
+	rendered := strings.NewReplacer(                   // a tabindex allows scrolling by keyboard
 		"<pre>", `<pre tabindex="0">`,
 		"<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>", "<th></th>", "<td></td>",
 	).Replace(out.String())
@@ -258,5 +246,5 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 		return `<a href="` + docsPath + "/guides/" + strings.TrimSuffix(parts[1], ".md") + parts[2] + `">` + parts[3] + "</a>"
 	})
 	g.HTML = template.HTML(rendered) //nolint:gosec // G203: goldmark omits HTML in our own text
-	return g, nil
+	return g
 }

@@ -58,12 +58,13 @@ type Pages struct {
 	Config
 
 	mux      *http.ServeMux
-	document func() (document, error)
-	manual   func() (*manual, error)
-	views    map[language]map[string]func() (*template.Template, error)
+	document func() document
+	manual   func() *manual
+	views    map[language]map[string]func() *template.Template
 	assets   map[string]asset
 	seal     cipher.AEAD
 	origin   *http.CrossOriginProtection
+	site     string // the origin of the public URL
 	secure   bool
 }
 
@@ -76,18 +77,19 @@ var assetFiles embed.FS
 // Mount adds the pages to the API. It returns an error if the key or the public URL is invalid.
 func Mount(config Config) (*Pages, error) {
 	p := &Pages{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), assets: map[string]asset{}}
-	p.document = sync.OnceValues(func() (document, error) { return readDocument(p.API.OpenAPI()) }) // all operations are registered by then
-	p.manual = sync.OnceValues(func() (*manual, error) {
-		d, err := p.document()
+	p.document = sync.OnceValue(func() document { // all operations are registered by then
+		d, err := readDocument(p.API.OpenAPI())
 		if err != nil {
-			return nil, err
+			panic(err) // the document is of this program
 		}
-		return readManual(d)
+		return d
 	})
+	p.manual = sync.OnceValue(func() *manual { return readManual(p.document()) })
 	public, err := url.Parse(config.PublicURL)
 	if err == nil {
 		p.secure = public.Scheme == "https"
-		err = p.origin.AddTrustedOrigin(public.Scheme + "://" + public.Host)
+		p.site = public.Scheme + "://" + public.Host
+		err = p.origin.AddTrustedOrigin(p.site)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the public URL of the pages: %w", err)
@@ -95,9 +97,7 @@ func Mount(config Config) (*Pages, error) {
 	if p.seal, err = newSeal(config.Key); err != nil {
 		return nil, err
 	}
-	if err := p.readFiles(); err != nil {
-		return nil, err
-	}
+	p.readFiles()
 	p.routes()
 	config.API.ServeBrowsers(p, Path+"/sign-in")
 	config.API.Mount("pages", Path, p)
@@ -301,11 +301,7 @@ func (v *visit) render(p page) {
 		}
 	}
 	var text bytes.Buffer
-	view, err := v.views[v.lang][p.template]()
-	if err == nil {
-		err = view.ExecuteTemplate(&text, name, f)
-	}
-	if err != nil {
+	if err := v.views[v.lang][p.template]().ExecuteTemplate(&text, name, f); err != nil {
 		v.Log.Error("render a page", "page", p.template, "error", err)
 		http.Error(v.w, "The page cannot be shown.", http.StatusInternalServerError)
 		return
@@ -355,42 +351,36 @@ func (v *visit) permissions() map[string]bool {
 }
 
 // readFiles finds the templates, and reads the assets. A template is parsed for a language at its first use: all of them take 20 MB.
-func (p *Pages) readFiles() error {
-	files, err := fs.Glob(templates, "templates/*.html")
-	if err != nil {
-		return err
-	}
+func (p *Pages) readFiles() {
+	files, _ := fs.Glob(templates, "templates/*.html") // the pattern is valid
 	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html", "templates/keys.html", "templates/unsent.html"}
-	p.views = map[language]map[string]func() (*template.Template, error){}
+	p.views = map[language]map[string]func() *template.Template{}
 	for _, lang := range languages {
-		p.views[lang] = map[string]func() (*template.Template, error){}
+		p.views[lang] = map[string]func() *template.Template{}
 		for _, file := range files {
-			p.views[lang][strings.TrimSuffix(path.Base(file), ".html")] = sync.OnceValues(func() (*template.Template, error) {
-				return template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, append(slices.Clone(shared), file)...)
+			p.views[lang][strings.TrimSuffix(path.Base(file), ".html")] = sync.OnceValue(func() *template.Template {
+				all := append(slices.Clone(shared), file)
+				return template.Must(template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, all...))
 			})
 		}
 	}
 	for name, kind := range map[string]string{
 		"app.css": "text/css; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
-		content, err := joined(name)
-		if err != nil {
-			return err
-		}
+		content := joined(name)
 		sum := sha256.Sum256(content)
 		p.assets[name] = asset{content, kind, hex.EncodeToString(sum[:6])}
 	}
-	return nil
 }
 
 // joined returns the files of a kind as one: inbox.css is part of app.css.
-func joined(name string) (content []byte, err error) {
-	files, err := fs.Glob(assetFiles, "assets/*"+path.Ext(name))
+func joined(name string) (content []byte) {
+	files, _ := fs.Glob(assetFiles, "assets/*"+path.Ext(name)) // the pattern is valid
 	for _, file := range files {
 		more, _ := assetFiles.ReadFile(file) // embedded, so it exists
 		content = append(content, more...)
 	}
-	return content, err
+	return content
 }
 
 // functions are the functions of the templates.

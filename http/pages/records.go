@@ -440,9 +440,8 @@ type computed struct {
 
 // drawn returns a computed field of a record, nil if the resource has no template for it.
 func (d *desk) drawn(name string, record map[string]any) *display {
-	cells, err := d.views[d.lang]["cells"]()
-	if err != nil || d.of.cells == "" || cells.Lookup(d.of.cells+"-"+name) == nil {
-		d.deny(err)
+	cells := d.views[d.lang]["cells"]()
+	if d.of.cells == "" || cells.Lookup(d.of.cells+"-"+name) == nil {
 		return nil
 	}
 	var text strings.Builder
