@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,21 +150,13 @@ func (v *visit) address(operation string, in request) *url.URL { return v.reques
 
 // request returns a request to an operation. An error fails the visit.
 func (v *visit) request(id string, in request) *http.Request {
-	r, err := v.made(v.operation(id), in)
-	if err != nil {
-		v.deny(fmt.Errorf("the request of %s: %w", id, err))
-		return &http.Request{URL: &url.URL{}}
-	}
-	return r
-}
-
-func (v *visit) made(o *operation, in request) (*http.Request, error) {
-	if len(in.vars) > strings.Count(o.Path, "{") {
-		return nil, fmt.Errorf("the path %s has fewer variables", o.Path)
-	}
+	o := v.operation(id)
 	address := o.Path
 	for _, value := range in.vars {
-		before, after, _ := strings.Cut(address, "{")
+		before, after, found := strings.Cut(address, "{")
+		if !found {
+			v.deny(fmt.Errorf("the path of %s has fewer variables", id))
+		}
 		_, after, _ = strings.Cut(after, "}")
 		address = before + url.PathEscape(value) + after // an escaped value has no {
 	}
@@ -171,12 +164,10 @@ func (v *visit) made(o *operation, in request) (*http.Request, error) {
 		address += "?" + in.query.Encode()
 	}
 	body, kind, err := in.content(o)
-	if err != nil {
-		return nil, fmt.Errorf("encode the body: %w", err)
-	}
-	r, err := http.NewRequestWithContext(v.r.Context(), o.Method, address, body)
-	if err != nil {
-		return nil, err
+	r, invalid := http.NewRequestWithContext(v.r.Context(), o.Method, address, body)
+	if err = cmp.Or(err, invalid); err != nil {
+		v.deny(fmt.Errorf("the request of %s: %w", id, err))
+		return &http.Request{URL: &url.URL{}}
 	}
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
@@ -196,7 +187,7 @@ func (v *visit) made(o *operation, in request) (*http.Request, error) {
 		set("Bahi-Dry-Run", "true", o.DryRun)
 	}
 	set("Bahi-Min-Position", v.r.URL.Query().Get("at"), o.Method == http.MethodGet)
-	return r, nil
+	return r
 }
 
 // content returns the request's body and its media type.
