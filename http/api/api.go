@@ -95,8 +95,8 @@ type API struct {
 	// OpenAPI returns the document of all operations, which must all be registered by then.
 	OpenAPI func() []byte
 
-	cookies Cookies // nil: operations accept none
-	signIn  string  // path of the page for signing in
+	browsers Browsers // nil: operations accept no cookies, and problems are JSON
+	signIn   string   // path of the page for signing in
 
 	ending context.Context //nolint:containedctx // ends all streams
 	end    context.CancelFunc
@@ -146,13 +146,11 @@ func (a *API) serve(c *call, r *http.Request) {
 	if a.config.Secure {
 		h.Set("Strict-Transport-Security", "max-age=31536000") // a year
 	}
+	c.page = a.browsers != nil && c.outer == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		r.Header["Authorization"] == nil && strings.HasPrefix(r.Header.Get("Accept"), "text/html")
 	a.metrics.inFlight.Inc()
 	defer a.finish(c)
 	if c.share() {
-		return
-	}
-	if !sane(r.URL.Path) || !saneQuery(r.URL.RawQuery) {
-		c.refuse(fault.New(fault.Malformed, "Malformed URL"))
 		return
 	}
 	if r.Method == http.MethodHead { // net/http drops the body with its own copy of the request
@@ -161,7 +159,15 @@ func (a *API) serve(c *call, r *http.Request) {
 		get.Method = http.MethodGet
 		r = &get
 	}
-	a.router.ServeHTTP(c, r)
+	if sane(r.URL.Path) && saneQuery(r.URL.RawQuery) {
+		a.router.ServeHTTP(c, r)
+	} else {
+		c.refuse(fault.New(fault.Malformed, "Malformed URL"))
+	}
+	if p := c.refused; p != nil && c.page {
+		c.refused = nil
+		a.browsers.Refuse(c, r, p.Status, p.Detail)
+	}
 }
 
 // finish sends the rest of the response, and reports the request to logs and metrics. It also recovers from a panic.
@@ -173,7 +179,7 @@ func (a *API) finish(c *call) {
 		} else {
 			c.panicked(p)
 			abort = c.sent
-			if !c.sent {
+			if c.page = false; !c.sent {
 				c.refuse(errPanic)
 			}
 		}

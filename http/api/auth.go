@@ -147,23 +147,28 @@ func (c *call) permit() error {
 	return nil
 }
 
-// Cookies reads the cookie of a signed-in browser.
-type Cookies interface {
+// Browsers has what differs for requests of browsers.
+type Browsers interface {
 	// Bearer returns the bearer token of the session in the request's cookie, and the chosen workspace. uuid.Nil means the user's own
 	// workspace. The token is empty without a valid cookie. After an error, the cookie may be valid.
 	Bearer(r *http.Request) (bearer string, workspace uuid.UUID, err error)
+
+	// Refuse responds with a page that has the status and the detail of a problem.
+	Refuse(w http.ResponseWriter, r *http.Request, status int, detail string)
 }
 
-// AcceptCookies makes operations accept the cookie of a browser for GET and HEAD in requests without Authorization. A browser that requests
-// a page without a session is redirected to the sign-in page.
-func (a *API) AcceptCookies(cookies Cookies, signIn string) { a.cookies, a.signIn = cookies, signIn }
+// ServeBrowsers makes operations accept the cookie of a browser for GET and HEAD in requests without Authorization. A browser that requests
+// a page without a session is redirected to the sign-in page. Other problems become pages.
+func (a *API) ServeBrowsers(browsers Browsers, signIn string) {
+	a.browsers, a.signIn = browsers, signIn
+}
 
 // sandbox prevents scripts in an upload from acting with the rights of the user who views it. Browsers show no PDF in a sandbox.
 const sandbox = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'self'; sandbox"
 
 // byCookie identifies the caller by the cookie. It returns false if the request has no valid one.
 func (c *call) byCookie() (known bool, err error) {
-	bearer, workspace, err := c.api.cookies.Bearer(c.r.WithContext(c.ctx))
+	bearer, workspace, err := c.api.browsers.Bearer(c.r.WithContext(c.ctx))
 	if err != nil || bearer == "" {
 		return false, err
 	}
@@ -179,13 +184,12 @@ func (c *call) byCookie() (known bool, err error) {
 
 // readsByCookie reports whether a cookie may identify the caller.
 func (c *call) readsByCookie() bool {
-	return c.api.cookies != nil && !c.op.write() && c.r.Header["Authorization"] == nil
+	return c.api.browsers != nil && !c.op.write() && c.r.Header["Authorization"] == nil
 }
 
 // leadsToSignIn redirects a browser that requests a page without a session. It reports whether it did.
 func (c *call) leadsToSignIn(refusal error) bool {
-	if !errors.Is(refusal, ErrNotAuthenticated) || !c.readsByCookie() || c.outer != nil ||
-		!strings.HasPrefix(c.r.Header.Get("Accept"), "text/html") {
+	if !errors.Is(refusal, ErrNotAuthenticated) || !c.page {
 		return false
 	}
 	http.Redirect(c, c.r, c.api.signIn+"?next="+url.QueryEscape(c.r.URL.RequestURI()), http.StatusSeeOther)

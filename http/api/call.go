@@ -44,6 +44,7 @@ type call struct {
 	outer   *call // the outer request; nil: the request is from outside of the process
 	counted bool  // an inner read was counted, see limit
 	cookie  bool  // the cookie identified the caller
+	page    bool  // a browser opens the address: a problem becomes a page
 	again   bool  // recheck of a stream's caller, which does not count as a guess
 	prefers bool  // Prefer: return=representation
 	later   bool  // Prefer: respond-async
@@ -58,13 +59,14 @@ type call struct {
 
 	answering *spool // the buffered response; nil: it is sent while it is written
 
-	status int
-	code   string // code of the problem in the response
-	sent   bool
-	bytes  int64
-	cause  error // internal cause, which the response hides
-	stack  []byte
-	span   trace.Span
+	status  int
+	code    string   // code of the problem in the response
+	refused *Problem // that becomes a page
+	sent    bool
+	bytes   int64
+	cause   error // internal cause, which the response hides
+	stack   []byte
+	span    trace.Span
 }
 
 type callKey struct{}
@@ -135,8 +137,11 @@ func (c *call) WriteHeader(status int) {
 	c.status = status
 }
 
-// Write sends the bytes, and before the first ones the head.
+// Write sends the bytes, and before the first ones the head. It drops a problem that becomes a page.
 func (c *call) Write(b []byte) (int, error) {
+	if c.page && c.refused != nil {
+		return len(b), nil
+	}
 	c.send()
 	n, err := c.ResponseWriter.Write(b)
 	c.bytes += int64(n)

@@ -157,7 +157,7 @@ func ofFault(f *fault.Error) *Problem {
 
 // complement adds the common members of all problems, and their headers.
 func (c *call) complement(p *Problem) {
-	c.code = p.Code
+	c.code, c.refused = p.Code, p
 	p.Title = http.StatusText(p.Status)
 	p.RequestID = c.request.RequestID
 	p.contentType = problemType

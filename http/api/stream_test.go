@@ -236,6 +236,8 @@ func (anyBrowser) Bearer(*http.Request) (string, uuid.UUID, error) {
 	return "bahi_operator", uuid.Nil, nil
 }
 
+func (anyBrowser) Refuse(http.ResponseWriter, *http.Request, int, string) {}
+
 func TestStreamEndsWithTheCredentialOfItsCaller(t *testing.T) {
 	t.Parallel()
 	for bearer, last := range map[string]struct {
@@ -253,7 +255,7 @@ func TestStreamEndsWithTheCredentialOfItsCaller(t *testing.T) {
 		}}
 		ended := make(chan error, 1)
 		a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: who}}, Recheck: time.Millisecond})
-		a.AcceptCookies(anyBrowser{}, "/sign-in")
+		a.ServeBrowsers(anyBrowser{}, "/sign-in")
 		api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Operator: true}, map[string]any{"news": textEvent{}},
 			func(context.Context, *ByStation) (api.Source, error) { return until(ended)(nil) })
 		server := worktest.Serve(t, a)

@@ -17,7 +17,7 @@ func accountResource(kind string) *resource {
 				},
 			},
 			{
-				operation: "delete-" + kind, button: "Delete the account", did: "delete", reason: true, danger: true,
+				operation: "delete-" + kind, button: "Delete the account", did: "delete", reason: required, danger: true,
 				to: func(*desk, map[string]any) string { return Path + "/accounts" },
 			},
 		},
@@ -43,34 +43,36 @@ func rowResource(kind string) *resource {
 	says := func(d *desk, row map[string]any) *preview { return d.previewOf(kind, row) }
 	return &resource{
 		word: "rows", get: "get-" + kind + "-row", find: (*desk).ledgerRow, own: (*desk).row, cells: "rows", more: (*desk).line,
-		history: func(d *desk, _ map[string]any) []change { return d.lang.history("row", d.versions(), nil, d.actor) },
+		history: func(d *desk, _ map[string]any) []change {
+			return d.changes("row", "read-"+kind+"-row-history", d.parent, d.id)
+		},
 		actions: []action{{operation: "add-" + kind + "-row", did: "added", preview: says, to: toNextRow}},
 		each: []action{
 			{
-				name: "edit", operation: "edit-" + kind + "-row", button: "Correct", did: "edited", edit: true, reason: true, when: editable,
+				name: "edit", operation: "edit-" + kind + "-row", button: "Correct", did: "edited", edit: true, reason: required, when: editable,
 				fields: []string{"date", "in_entries", "out_entries"}, starts: number, without: []string{"row_id"},
 				preview: says,
 			},
 			{
 				name: "void", operation: "void-" + kind + "-row", button: "Make void", about: "The row stays and counts nothing.", did: "void",
-				reason: true, danger: true, when: editable, preview: says, body: func(map[string]any) any { return map[string]any{} },
+				reason: required, danger: true, when: editable, preview: says, body: func(map[string]any) any { return map[string]any{} },
 			},
 			{
 				name: "reverse", operation: "reverse-" + kind + "-row", button: "Reverse", about: "A new row takes this one back.",
-				did: "reverse", reason: true, danger: true, when: reversible, preview: says, fields: []string{"date"}, starts: startsToday,
+				did: "reverse", reason: required, danger: true, when: reversible, preview: says, fields: []string{"date"}, starts: startsToday,
 				to: toAccount,
 			},
 			{
 				name: "unpair", operation: "unpair-row", button: "Unpair", about: "The two rows stay. They no longer name each other.",
-				did: "unpair", reason: true, when: func(row map[string]any) bool { return row["paired_with"] != nil }, to: toAccount,
+				did: "unpair", reason: required, when: func(row map[string]any) bool { return row["paired_with"] != nil }, to: toAccount,
 				body: func(row map[string]any) any { return map[string]any{"row": row["id"]} },
 			},
 			{
 				name: "delete", operation: "delete-" + kind + "-row", button: "Delete", about: "The row goes. Its history stays.",
-				did: "delete", reason: true, danger: true, when: editable, to: toAccount,
+				did: "delete", reason: required, danger: true, when: editable, to: toAccount,
 			},
-			{name: "undone", operation: "delete-" + kind + "-row", did: "undone", reason: true, when: never, to: toAccount},
-			{name: "undo", operation: "edit-" + kind + "-row", did: "put-back", reason: true, when: never,
+			{name: "undone", operation: "delete-" + kind + "-row", did: "undone", reason: required, when: never, to: toAccount},
+			{name: "undo", operation: "edit-" + kind + "-row", did: "put-back", reason: required, when: never,
 				body: func(row map[string]any) any { // as it was before its newest change
 					was := inner(inner(row, "newest"), "before")
 					in, out := given(was["in_entries"]), given(was["out_entries"])
@@ -96,9 +98,7 @@ func (d *desk) ledgerRow() (row map[string]any, refused *problem) {
 		row["newest"] = versions[len(versions)-1]
 	}
 	if row != nil && reversible(row) && d.permissions()["ledger:write"] {
-		var lock map[string]any
-		d.read("get-books-lock", request{}, &lock)
-		if through := textOf(lock["locked_through"]); textOf(row["date"]) <= through {
+		if through := textOf(d.one("get-books-lock")["locked_through"]); textOf(row["date"]) <= through {
 			row["locked"] = through
 		}
 	}
@@ -178,9 +178,9 @@ func (d *desk) sayTransfer(answer map[string]any) *preview {
 
 // anyRow redirects to the page of the row with a number.
 func (v *visit) anyRow() page {
-	var row map[string]any
-	v.read("find-row", request{vars: []string{v.r.PathValue("row")}}, &row)
-	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(v.r.PathValue("row"))}
+	id := v.r.PathValue("row")
+	row := v.one("find-row", id)
+	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(id)}
 }
 
 // partiesResource are the contacts who can confirm the balances of accounts.

@@ -12,14 +12,17 @@ import (
 	"strings"
 	"time"
 
+	"bahi/domain/ledger"
 	"bahi/http/api"
 )
 
-// kinds maps the API's names of account kinds to display words.
-var kinds = []choice{
-	{"bank", "Bank", false}, {"bullion", "Bullion dealer", false}, {"client", "Client", false},
-	{"karigar", "Karigar", false}, {"polisher", "Polisher", false},
-}
+// kinds are the kinds of accounts by the API's names.
+var kinds = func() (all []choice) {
+	for _, l := range ledger.All {
+		all = append(all, choice{Value: l.Name, Text: wordOf(l.Name)})
+	}
+	return all
+}()
 
 // choosing returns choices of which one is chosen.
 func choosing(all []choice, value string) []choice {
@@ -31,12 +34,10 @@ func choosing(all []choice, value string) []choice {
 }
 
 func kindName(kind string) string {
-	for _, k := range kinds {
-		if k.Value == kind {
-			return k.Text
-		}
+	if ledger.Named(kind) == nil {
+		return ""
 	}
-	return ""
+	return wordOf(kind)
 }
 
 // kind returns the kind of account that the path names.

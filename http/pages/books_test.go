@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/html"
 
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
@@ -29,6 +28,15 @@ func visitor(o *apptest.Server) browser { return browser{o.T, o.Visitor()} }
 func (b browser) get(path string) apptest.Page {
 	b.t.Helper()
 	return b.site.Ask(http.MethodGet, path, nil)
+}
+
+// ids returns what a pattern finds in a page.
+func (b browser) ids(path, pattern string) (found []string) {
+	b.t.Helper()
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(b.get(path).Is(200).Text, -1) {
+		found = append(found, m[1])
+	}
+	return found
 }
 
 // signedIn returns the browser of a member.
@@ -69,36 +77,9 @@ func form(s apptest.Page, action, has string) url.Values {
 
 // filled returns the values that a browser sends for the form of a page with an attribute.
 func filled(s apptest.Page, attribute string) url.Values {
-	values := url.Values{}
 	_, inside, _ := strings.Cut(s.Text, attribute)
 	inside, _, _ = strings.Cut(inside, "</form>")
-	page, err := html.Parse(strings.NewReader(inside))
-	if err != nil {
-		return nil
-	}
-	attributes := func(n *html.Node) map[string]string {
-		all := map[string]string{}
-		for _, a := range n.Attr {
-			all[a.Key] = a.Val
-		}
-		return all
-	}
-	for n := range page.Descendants() {
-		a := attributes(n)
-		_, checked := a["checked"]
-		switch {
-		case n.Data == "input" && a["name"] != "" && (a["type"] != "checkbox" && a["type"] != "radio" || checked):
-			values.Set(a["name"], a["value"])
-		case n.Data == "textarea" && n.FirstChild != nil:
-			values.Set(a["name"], n.FirstChild.Data)
-		case n.Data == "option" && n.Parent.Data == "select":
-			name := attributes(n.Parent)["name"]
-			if _, selected := a["selected"]; selected || !values.Has(name) {
-				values.Set(name, a["value"])
-			}
-		}
-	}
-	return values
+	return apitest.Filled(inside)
 }
 
 // submit fills the form of a page, and submits it.
@@ -290,13 +271,7 @@ func TestNewestRowsComeFirst(t *testing.T) {
 	o := apptest.Start(t)
 	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
 	account := book(o, clerk, 63)
-	ids := func(path string) (found []string) {
-		for _, m := range regexp.MustCompile(`/rows/(\d+)">`).FindAllStringSubmatch(b.get(path).Is(200).Text, -1) {
-			found = append(found, m[1])
-		}
-		return found
-	}
-	newest, oldest := ids(account), ids(account+"?page=2")
+	newest, oldest := b.ids(account, `/rows/(\d+)">`), b.ids(account+"?page=2", `/rows/(\d+)">`)
 	require.Len(t, newest, 33) // the rows of the last two pages of the interface
 	require.Len(t, oldest, 30)
 	require.Equal(t, "1", oldest[len(oldest)-1])

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,6 +91,12 @@ func (v *visit) read(operation string, in request, into any) api.Response {
 	return out
 }
 
+// one returns the record that an operation reads.
+func (v *visit) one(operation string, vars ...string) (record map[string]any) {
+	v.read(operation, request{vars: vars}, &record)
+	return record
+}
+
 // asked runs an operation with parameters that the visitor chose. It returns why they are invalid. Any other error fails the visit.
 func (v *visit) asked(operation string, in request, into any) (out api.Response, wrong []string) {
 	out, refused := v.ask(operation, in, into)
@@ -130,15 +137,12 @@ func (v *visit) ask(operation string, in request, into any) (out api.Response, r
 
 // operation returns an operation by its id.
 func (v *visit) operation(id string) *operation {
-	d, err := v.document()
-	if err == nil {
-		if o, known := d[id]; known {
-			return o
-		}
-		err = fmt.Errorf("there is no operation %q", id)
+	o, known := v.document()[id]
+	if !known {
+		v.deny(fmt.Errorf("there is no operation %q", id))
+		return &operation{}
 	}
-	v.deny(err)
-	return &operation{}
+	return o
 }
 
 // address returns the address of a request without a body.
@@ -146,35 +150,24 @@ func (v *visit) address(operation string, in request) *url.URL { return v.reques
 
 // request returns a request to an operation. An error fails the visit.
 func (v *visit) request(id string, in request) *http.Request {
-	r, err := v.made(v.operation(id), in)
-	if err != nil {
-		v.deny(fmt.Errorf("the request of %s: %w", id, err))
-		return &http.Request{URL: &url.URL{}}
-	}
-	return r
-}
-
-func (v *visit) made(o *operation, in request) (*http.Request, error) {
-	address, rest := "", o.Path
+	o := v.operation(id)
+	address := o.Path
 	for _, value := range in.vars {
-		before, after, _ := strings.Cut(rest, "{")
-		var found bool
-		if _, after, found = strings.Cut(after, "}"); !found {
-			return nil, fmt.Errorf("the path %s has fewer variables", o.Path)
+		before, after, found := strings.Cut(address, "{")
+		if !found {
+			v.deny(fmt.Errorf("the path of %s has fewer variables", id))
 		}
-		address, rest = address+before+url.PathEscape(value), after
+		_, after, _ = strings.Cut(after, "}")
+		address = before + url.PathEscape(value) + after // an escaped value has no {
 	}
-	address += rest
 	if len(in.query) > 0 {
 		address += "?" + in.query.Encode()
 	}
 	body, kind, err := in.content(o)
-	if err != nil {
-		return nil, fmt.Errorf("encode the body: %w", err)
-	}
-	r, err := http.NewRequestWithContext(v.r.Context(), o.Method, address, body)
-	if err != nil {
-		return nil, err
+	r, invalid := http.NewRequestWithContext(v.r.Context(), o.Method, address, body)
+	if err = cmp.Or(err, invalid); err != nil {
+		v.deny(fmt.Errorf("the request of %s: %w", id, err))
+		return &http.Request{URL: &url.URL{}}
 	}
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
@@ -194,7 +187,7 @@ func (v *visit) made(o *operation, in request) (*http.Request, error) {
 		set("Bahi-Dry-Run", "true", o.DryRun)
 	}
 	set("Bahi-Min-Position", v.r.URL.Query().Get("at"), o.Method == http.MethodGet)
-	return r, nil
+	return r
 }
 
 // content returns the request's body and its media type.

@@ -29,20 +29,14 @@ type docsPage struct {
 	Try       *docsTry
 }
 
-// Tags returns the groups of the menu.
-func (m *manual) Tags() []docsGroup { return m.tags }
-
-// Meaning returns the meaning of an error status.
-func (m *manual) Meaning(status string) meaning { return m.meanings[status] }
-
 const (
 	maxSections = 30 // of guides that a search shows
 	maxWords    = 8  // of a search; further words are ignored
 )
 
 func (v *visit) docs() page {
-	m := v.guideBook()
-	shown := docsPage{manual: m, Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Groups: m.tags, Guides: m.guides}
+	m := v.manual()
+	shown := docsPage{manual: m, Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Groups: m.Tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
 		words = words[:min(len(words), maxWords)]
 		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
@@ -50,20 +44,10 @@ func (v *visit) docs() page {
 	return page{template: "docs", title: "Documentation", body: shown}
 }
 
-// guideBook returns the content of the documentation.
-func (v *visit) guideBook() *manual {
-	m, err := v.manual()
-	if err != nil {
-		v.deny(err)
-		return &manual{}
-	}
-	return m
-}
-
 // find returns the operations that contain all words, by tag. Operations with the words in their names form the first group.
 func (m *manual) find(words []string) (found []docsGroup) {
 	found = []docsGroup{{Name: "Best matches", ID: "best"}}
-	for _, tag := range m.tags {
+	for _, tag := range m.Tags {
 		group := docsGroup{Name: tag.Name, ID: tag.ID}
 		for _, o := range tag.Operations {
 			switch {
@@ -97,7 +81,7 @@ func hasAll(text string, words []string) bool {
 }
 
 func (v *visit) docsGuide() page {
-	m := v.guideBook()
+	m := v.manual()
 	for _, g := range m.guides {
 		if g.Name == v.r.PathValue("name") {
 			return page{template: "docs", title: g.Title, body: docsPage{manual: m, Guide: g}}
@@ -123,9 +107,7 @@ func (v *visit) docsOperation() page {
 
 // documented returns the operation of the page.
 func (v *visit) documented() *operation {
-	d, err := v.document()
-	v.deny(err)
-	o, known := d[v.r.PathValue("operation")]
+	o, known := v.document()[v.r.PathValue("operation")]
 	if !known {
 		v.deny(errNoPage)
 		return &operation{}
@@ -136,7 +118,7 @@ func (v *visit) documented() *operation {
 // showOperation shows an operation and the form of a call, with its values and errors.
 func (v *visit) showOperation(o *operation, try docsTry, address map[string]any, body any, faults map[string]string) page {
 	shown := docsPage{
-		manual: v.guideBook(), Operation: o, Curl: o.curl(v.who.Workspace.String()),
+		manual: v.manual(), Operation: o, Curl: o.curl(v.who.Workspace.String()),
 		Shell: "BAHI=" + strings.TrimSuffix(v.PublicURL, "/") + "\nKEY=bahi_…",
 	}
 	if v.who.Type != "" && !o.Raw {

@@ -22,9 +22,10 @@ import (
 
 // manual is the content of the documentation pages.
 type manual struct {
-	tags     []docsGroup
-	guides   []*guide
-	meanings map[string]meaning // by status
+	Tags     []docsGroup        // of the menu
+	Meanings map[string]meaning // by error status
+
+	guides []*guide
 }
 
 // docsGroup has the operations of a tag.
@@ -44,12 +45,9 @@ type docsEntry struct {
 type meaning struct{ Means, Do string }
 
 // readManual returns the documentation of operations, and the guides.
-func readManual(d document) (*manual, error) {
-	guides, err := readGuides()
-	if err != nil {
-		return nil, err
-	}
-	m := &manual{guides: guides, meanings: readMeanings(guides)}
+func readManual(d document) *manual {
+	guides := readGuides()
+	m := &manual{guides: guides, Meanings: readMeanings(guides)}
 	byTag := map[string][]docsEntry{}
 	for _, o := range d {
 		entry := docsEntry{o, strings.ToLower(strings.Join(append([]string{o.ID, o.Method, o.Path, o.Summary}, o.Tags...), " ")), ""}
@@ -71,9 +69,9 @@ func readManual(d document) (*manual, error) {
 		slices.SortFunc(byTag[tag], func(a, b docsEntry) int {
 			return cmp.Or(strings.Compare(a.Path, b.Path), slices.Index(methods, a.Method)-slices.Index(methods, b.Method))
 		})
-		m.tags = append(m.tags, docsGroup{tag, "tag-" + strings.ReplaceAll(strings.ToLower(tag), " ", "-"), byTag[tag]})
+		m.Tags = append(m.Tags, docsGroup{tag, "tag-" + strings.ReplaceAll(strings.ToLower(tag), " ", "-"), byTag[tag]})
 	}
-	return m, nil
+	return m
 }
 
 var meaningRow = regexp.MustCompile(`(?m)^\| ([\d, ]+) \|[^|]*\| (.*) \| (.*) ?\|$`)
@@ -194,24 +192,14 @@ type section struct {
 func (g *guide) Link() string { return docsPath + "/guides/" + g.Name }
 
 // readGuides renders the guides, sorted by their titles.
-func readGuides() (all []*guide, err error) {
-	names, err := fs.Glob(docs.Guides, "*.md")
-	if err != nil {
-		return nil, err
-	}
+func readGuides() (all []*guide) {
+	names, _ := fs.Glob(docs.Guides, "*.md") // the pattern is valid
 	for _, name := range names {
-		source, err := docs.Guides.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		g, err := readGuide(strings.TrimSuffix(name, ".md"), source, names)
-		if err != nil {
-			return nil, fmt.Errorf("the guide %s: %w", name, err)
-		}
-		all = append(all, g)
+		source, _ := docs.Guides.ReadFile(name) // embedded, so it exists
+		all = append(all, readGuide(strings.TrimSuffix(name, ".md"), source, names))
 	}
 	slices.SortFunc(all, func(a, b *guide) int { return strings.Compare(a.Title, b.Title) })
-	return all, nil
+	return all
 }
 
 // markdown renders tables too, and leaves out HTML in a text.
@@ -220,7 +208,7 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.W
 // fileLink is a link to a file. One to another guide leads to its page; of any other, only the text stays.
 var fileLink = regexp.MustCompile(`(?s)<a href="([^"#:]+)(#[^"]*)?">(.*?)</a>`)
 
-func readGuide(name string, source []byte, files []string) (*guide, error) {
+func readGuide(name string, source []byte, files []string) *guide {
 	g := &guide{Name: name, Title: name, source: string(source)}
 	root := markdown.Parser().Parse(text.NewReader(source))
 	var ends []int // of the sections' headings, as offsets in the source
@@ -245,10 +233,8 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 		g.Title = g.Sections[0].Title
 	}
 	var out bytes.Buffer
-	if err := markdown.Renderer().Render(&out, source, root); err != nil {
-		return nil, err
-	}
-	rendered := strings.NewReplacer( // a tabindex allows scrolling by keyboard
+	_ = markdown.Renderer().Render(&out, source, root) // a buffer takes all
+	rendered := strings.NewReplacer(                   // a tabindex allows scrolling by keyboard
 		"<pre>", `<pre tabindex="0">`,
 		"<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>", "<th></th>", "<td></td>",
 	).Replace(out.String())
@@ -260,5 +246,5 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 		return `<a href="` + docsPath + "/guides/" + strings.TrimSuffix(parts[1], ".md") + parts[2] + `">` + parts[3] + "</a>"
 	})
 	g.HTML = template.HTML(rendered) //nolint:gosec // G203: goldmark omits HTML in our own text
-	return g, nil
+	return g
 }

@@ -18,7 +18,7 @@ import (
 // curlOf returns the command of an operation's page.
 func curlOf(t *testing.T, page apptest.Page) string {
 	t.Helper()
-	command := regexp.MustCompile(`(?s)<pre class="curl"[^>]*><code>(.*?)</code>`).FindStringSubmatch(page.Text)
+	command := regexp.MustCompile(`(?s)<code id="curl">(.*?)</code>`).FindStringSubmatch(page.Text)
 	require.NotNil(t, command)
 	return html.UnescapeString(command[1])
 }
@@ -161,10 +161,14 @@ func TestTheDocsAreSearchedWhileTyping(t *testing.T) {
 	p.Until(`location.search === "?q=fine_percent"`)
 	require.True(t, p.Is(`document.activeElement.id === "docs-q"`))
 	p.Submit(`#docs-found a[href="/docs/add-karigar-row"]`)
-	require.Contains(t, p.Text(".curl"), "$BAHI/karigar-ledger/1")
-	require.Equal(t, "Copy", p.Text(".curl .copy"))
+	require.Contains(t, p.Text("#curl"), "$BAHI/karigar-ledger/1")
+	look(p, 280, false) // as narrow as 320 pixels with a longer address of the server
+	var found []string
+	p.Evaluate(misfits, &found)
+	require.Empty(t, found)
+	require.Equal(t, "Copy", p.Text("[data-copy=curl]"))
 	p.Evaluate(`navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }`, nil)
-	p.Click(".curl .copy")
-	p.Until(`document.querySelector(".curl .copy").textContent === "Copied"`)
+	p.Click("[data-copy=curl]")
+	p.Until(`document.querySelector("[data-copy=curl]").textContent === "Copied"`)
 	require.True(t, p.Is(`window.copied.startsWith("curl -sS -X POST") && !window.copied.includes("Copy")`))
 }

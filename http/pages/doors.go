@@ -3,7 +3,6 @@ package pages
 import (
 	"maps"
 	"net/http"
-	"strings"
 )
 
 // door is a page with one form, for unauthenticated visitors or for a mail's link. Only its button has an effect, because mail scanners
@@ -91,8 +90,10 @@ func (v *visit) door(d door) page {
 		faults, status, shown.Key = refused.faults(), refused.Status, v.r.PostForm.Get("key")
 	}
 	shown.Fields = drawn.fields("", body, faults, 0)
-	for _, text := range v.lang.misplaced(shown.Fields, faults) {
-		shown.Wrong = append(shown.Wrong, strings.TrimPrefix(text, v.lang.pathWords("token")+": "))
+	if faults["token"] != "" {
+		shown.Wrong = append(shown.Wrong, v.lang.t("This link is not complete. Open the link in the mail again."))
+		delete(faults, "token")
 	}
+	shown.Wrong = append(shown.Wrong, v.lang.misplaced(shown.Fields, faults)...)
 	return page{template: "door", title: d.Title, status: status, body: shown}
 }

@@ -25,7 +25,7 @@ func draftResource() *resource {
 		cells: "drafts", get: "get-order-draft",
 		own: func(d *desk, in sent) page { return d.showDraft(draftPage{sent: in}, nil, nil, in.status) },
 		each: []action{{
-			operation: "delete-order-draft", button: "Delete the draft", did: "delete", reason: true, danger: true,
+			operation: "delete-order-draft", button: "Delete the draft", did: "delete", reason: required, danger: true,
 			to: func(*desk, map[string]any) string { return Path + "/drafts" },
 		}},
 	}
@@ -87,7 +87,7 @@ type draftForm struct {
 }
 
 func (v *visit) draftForm() draftForm {
-	f := draftForm{names: references{"client_id": v.accountRefs("client")}}
+	f := draftForm{names: references{"client_id": v.refsOf("client")}}
 	f.head, f.entry = f.names.schema(v.schemaOf("edit-order-draft")), f.names.schema(v.schemaOf("edit-order-draft-entry"))
 	withID := *f.entry
 	withID.Properties = append([]property{{"id", &schema{Kind: "whole"}}}, f.entry.Properties...)
@@ -100,8 +100,7 @@ func (v *visit) draftForm() draftForm {
 func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[string]string, status int) page {
 	id := v.r.PathValue("id")
 	form := v.draftForm()
-	var draft map[string]any
-	v.read("get-order-draft", request{vars: []string{id}}, &draft)
+	draft := v.one("get-order-draft", id)
 	shown.Draft, shown.Link, shown.Forms = draft, draftPath(id), v.desk(draftResource(), true).forms(shown.sent, draft)
 	shown.Clients = form.names["client_id"]
 	stored := form.names.texts(draft)

@@ -8,12 +8,14 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/html"
+
+	"bahi/internal/test/apitest"
 )
 
 var readSpec = sync.OnceValues(func() (document, error) {
@@ -385,42 +387,12 @@ func render(t testing.TB, drawn []field) string {
 // draw returns the form that a browser sends for inputs. Ids must be unique.
 func draw(t testing.TB, drawn []field) url.Values {
 	t.Helper()
-	page, err := html.Parse(strings.NewReader(render(t, drawn)))
-	require.NoError(t, err)
-	in, ids := url.Values{}, map[string]bool{}
-	for n := range page.Descendants() {
-		attributes := map[string]string{}
-		for _, a := range n.Attr {
-			attributes[a.Key] = a.Val
-		}
-		if id, has := attributes["id"]; has {
-			require.False(t, ids[id], id)
-			ids[id] = true
-		}
-		name, value := attributes["name"], attributes["value"]
-		switch n.Data {
-		case "input":
-			if _, checked := attributes["checked"]; attributes["type"] == "checkbox" && !checked || attributes["type"] == "file" {
-				continue
-			}
-		case "textarea":
-			if n.FirstChild != nil {
-				value = strings.ReplaceAll(n.FirstChild.Data, "\n", "\r\n")
-			}
-		case "select":
-			for option := range n.Descendants() {
-				for _, a := range option.Attr {
-					if a.Key == "selected" {
-						value = option.Attr[0].Val
-					}
-				}
-			}
-		default:
-			continue
-		}
-		in.Add(name, value)
+	page, ids := render(t, drawn), map[string]bool{}
+	for _, id := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		require.False(t, ids[id[1]], id[1])
+		ids[id[1]] = true
 	}
-	return in
+	return apitest.Filled(page)
 }
 
 // posted returns the values of inputs without HTML.

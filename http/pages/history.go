@@ -284,14 +284,6 @@ type trailLine struct {
 	Whole                     bool // the lines are the whole record, not the differences
 }
 
-// linkOf returns a link to a ledger if the visitor may read it.
-func (v *visit) linkOf(path string) string {
-	if v.who.May(actor.Ledger, actor.Read) {
-		return path
-	}
-	return ""
-}
-
 func (v *visit) trailLine(c map[string]any) trailLine {
 	noun, change, ledger, id := textOf(c["kind"]), textOf(c["change"]), textOf(c["ledger"]), textOf(c["id"])
 	of := inner(c, "account")
@@ -299,11 +291,14 @@ func (v *visit) trailLine(c map[string]any) trailLine {
 	account := accountPath(ledger, plain(of["id"]))
 	switch noun {
 	case ledger + "row":
-		noun, line.Link = "row", v.linkOf(account+"/rows/"+url.PathEscape(id))
+		noun, line.Link = "row", account+"/rows/"+url.PathEscape(id)
 	case ledger:
-		noun, line.Link = "account", v.linkOf(account)
+		noun, line.Link = "account", account
 	case "clientorder":
-		line.Link = v.linkOf(orderPath(id))
+		line.Link = orderPath(id)
+	}
+	if !v.who.May(actor.Ledger, actor.Read) {
+		line.Link = ""
 	}
 	after := map[string]any{}
 	for _, f := range entriesOf(c["fields"]) {

@@ -124,9 +124,7 @@ func (v *visit) talk() page {
 // showTalk shows a conversation, with the forms of a refused attempt.
 func (v *visit) showTalk(tried attempt) page {
 	id := v.r.PathValue("contact")
-	var c map[string]any
-	v.read("get-messaging-contact", request{vars: []string{id}}, &c)
-	shown := v.people(id)
+	c, shown := v.one("get-messaging-contact", id), v.people(id)
 	t := &talk{visit: v, Contact: c, Wrong: tried.wrong, Closed: tried.closed}
 	shown.Talk = t
 	messages := v.messages(t, id)

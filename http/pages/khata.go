@@ -100,7 +100,7 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 	u["actor"] = v.actor(textOf(u["actor"]))
 	read, posted := u["result"] != nil, u["submitted"] == true
 	if read || posted {
-		shown.Accounts = v.accountRefs("")
+		shown.Accounts = v.refsOf("")
 	}
 	if read && !posted {
 		if entries == nil {
@@ -294,7 +294,7 @@ func (v *visit) entriesPosted(count int) []khataEntry {
 			continue
 		}
 		if accounts.List == "" {
-			accounts = v.accountRefs("")
+			accounts = v.refsOf("")
 		}
 		if found, wrong := accounts.find(v.lang, e.Account); wrong == "" {
 			kind, id, _ := strings.Cut(found, "/")

@@ -125,17 +125,46 @@ func TestOperationsAcceptTheCookieForReadsAlone(t *testing.T) {
 	visitor(o).get("/banks").Is(401)
 }
 
-func TestABrowserWithoutASessionIsSentToTheSignIn(t *testing.T) {
+// TestABrowserGetsAPageForARefusal shows that a browser gets a page in its language, and a program the problem, with the same status.
+func TestABrowserGetsAPageForARefusal(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+"/banks?as_of=2025-03-01", http.NoBody)
-	require.NoError(t, err)
-	r.Header.Set("Accept", "text/html,application/xhtml+xml")
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	answer, err := client.Do(r)
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	require.Equal(t, "/app/sign-in?next=%2Fbanks%3Fas_of%3D2025-03-01", answer.Header.Get("Location"))
+	site := o.Visitor()
+	open := func(path string, header ...string) apptest.Page {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+path, http.NoBody)
+		require.NoError(t, err)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		return apptest.Send(t, site.HTTP, r)
+	}
+	const html = "text/html,application/xhtml+xml"
+	open("/banks?as_of=2025-03-01", "Accept", html).Leads("/app/sign-in?next=%2Fbanks%3Fas_of%3D2025-03-01")
+	key := o.Key(o.Home, write).Key
+	browser{t, site}.submit("/app/sign-in", "/app/sign-in", "key", key).Leads("/app/")
+	const english = "This link is wrong or has ended: ask its sender for a new one."
+	for _, c := range []struct {
+		path, language, says string
+		status               int
+	}{
+		{"/s/1-2-3", "", english, 404},
+		{"/s/" + strings.Repeat("x", 101), "en", english, 422},
+		{"/s/1-2-3", "hi", "यह लिंक गलत है या समाप्त हो गया है:", 404},
+		{"/s/1-2-3", "gu", "આ લિંક ખોટી છે અથવા પૂરી થઈ ગઈ છે:", 404},
+		{"/join?token=x", "", "Not found", 404},
+		{"/bank/999999", "", "Bank account not found", 404},
+		{"/s/%00", "", "Malformed URL", 400},
+	} {
+		s := open(c.path, "Accept", html, "Accept-Language", c.language).Is(c.status).Says(c.says)
+		require.Contains(t, s.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'")
+		require.Equal(t, "no-store", s.Header.Get("Cache-Control"))
+		require.NotContains(t, s.Text, `"code"`)
+		require.Equal(t, strings.HasPrefix(c.path, "/s/"), !strings.Contains(s.Text, `class="button"`), "a party has no pages")
+		for _, program := range [][]string{{}, {"Accept", html, "Authorization", "Bearer " + key}} {
+			p := open(c.path, program...).Is(c.status)
+			require.Equal(t, "application/problem+json", p.Header.Get("Content-Type"), c.path)
+		}
+	}
 }
 
 func TestMailedLinksDoWhatTheySayOnAButton(t *testing.T) {
@@ -161,7 +190,6 @@ func TestMailedLinksDoWhatTheySayOnAButton(t *testing.T) {
 	for range 2 { // a scanner of mails follows the link
 		b.get(verify).Is(200).Says("Confirm your address")
 	}
-	b.submit("/auth/verify-email?token=wrong", "/auth/verify-email").Is(400)
 	b.submit(verify, "/auth/verify-email").Is(200).Says("Your address is confirmed.")
 	signedIn(o, "ravi@example.com").get("/app/").Is(200)
 
@@ -177,10 +205,24 @@ func TestMailedLinksDoWhatTheySayOnAButton(t *testing.T) {
 	b.get(confirm).Is(200).Says("The button confirms that enquiries may be sent to this address.")
 	b.submit(confirm, "/companies/confirm-email").Is(200).Says("The address is confirmed.")
 
+	asha := o.Person("asha@example.com")
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("ravi@example.com", `{"ledger":"read"}`)).Status(201)
+	invited := link("ravi@example.com", apptest.InviteSubject)
+	b.submit(invited, "/invitations/accept").Is(303)
+
 	b.follow(b.submitOf(settings, settings, `value="update-me"`, "email", "thief@example.com"))
 	undo := link("ravi@example.com", "Your email address at Bahi was changed")
 	b.get(undo).Is(200).Says("The account gets its former address back")
 	b.submit(undo, "/auth/undo-email-change").Is(200).Says("The account has its former address again.")
+	guest := signedIn(o, "asha@example.com")
+	for _, used := range []string{verify, reset, confirm, undo, invited} {
+		path, _, _ := strings.Cut(used, "?")
+		for link, says := range map[string]string{
+			used: "nvalid or expired", path + "?token=wrong": "nvalid or expired", path: "This link is not complete.",
+		} {
+			guest.submit(link, path, "new_password", "a better password 13").Says(says)
+		}
+	}
 }
 
 func TestABrowserSignsInThroughTheProvider(t *testing.T) {

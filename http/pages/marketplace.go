@@ -91,16 +91,13 @@ var unanswered = inStatus("pending", "lost")
 
 func contacted(map[string]any) any { return map[string]any{"status": "contacted"} }
 
-// spam returns the query for enquiries marked as spam, which the list hides by default.
-func (v *visit) spam() url.Values { return v.chosen("spam") }
-
 func (v *visit) buyer(e map[string]any) string {
 	return cmp.Or(textOf(e["user_name"]), v.lang.t("Erased person"))
 }
 
-// readEnquiry returns an enquiry.
+// readEnquiry returns an enquiry. The address says whether it is spam, which the list hides by default.
 func (v *visit) readEnquiry(id string) (e map[string]any, refused *problem) {
-	_, refused = v.ask("get-enquiry", request{vars: []string{id}, query: v.spam()}, &e)
+	_, refused = v.ask("get-enquiry", request{vars: []string{id}, query: v.chosen("spam")}, &e)
 	return e, refused
 }
 
@@ -135,7 +132,7 @@ func (d *desk) Notified(e map[string]any) (all []string) {
 
 // Address returns the address of the record of a list.
 func (d *desk) Address(record map[string]any) string {
-	return withQuery(d.of.address(d.parent, idOf(record)), d.spam())
+	return withQuery(d.of.address(d.parent, idOf(record)), d.chosen("spam"))
 }
 
 // enquiryHistory returns the status changes, newest first.
@@ -196,9 +193,7 @@ var publicPaths = []string{callback, "/products", "/companies", "/enquiries", "/
 
 // toContact redirects a mail's link to the contact's company.
 func (v *visit) toContact() page {
-	var contact map[string]any
-	v.read("get-contact", request{vars: []string{v.r.PathValue("id")}}, &contact)
-	return page{redirect: Path + "/list/companies/" + textOf(contact["company_id"])}
+	return page{redirect: Path + "/list/companies/" + textOf(v.one("get-contact", v.r.PathValue("id"))["company_id"])}
 }
 
 const offers = 24 // on a page
@@ -224,9 +219,7 @@ func goodsResources() []*resource {
 
 func (d *desk) product(in sent) page {
 	p := d.found()
-	var company map[string]any
-	d.read("get-company", request{vars: []string{textOf(p["company_id"])}}, &company)
-	return d.goods(map[string]any{"Company": company, "Product": p}, p, in)
+	return d.goods(map[string]any{"Company": d.one("get-company", textOf(p["company_id"])), "Product": p}, p, in)
 }
 
 func (d *desk) seller(in sent) page {

@@ -188,15 +188,10 @@ func (d *desk) reach(campaign map[string]any) any {
 	if audience := textOf(campaign["audience"]); audience != "all" {
 		query.Set("listId", audience)
 	}
-	all := d.count(query)
+	all, _ := d.ask("list-messaging-contacts", request{query: query}, nil)
 	query.Set("optIn", "true")
-	return map[string]any{"Text": text, "Contacts": all, "Agree": d.count(query)}
-}
-
-// count returns the number of contacts that a query matches.
-func (d *desk) count(query url.Values) int {
-	out, _ := d.ask("list-messaging-contacts", request{query: query}, nil)
-	return totalOf(out)
+	agree, _ := d.ask("list-messaging-contacts", request{query: query}, nil)
+	return map[string]any{"Text": text, "Contacts": totalOf(all), "Agree": totalOf(agree)}
 }
 
 // scripted reports whether a script fetches the page to refresh a part of it.
@@ -212,17 +207,11 @@ func (d *desk) widget(channel map[string]any) any {
 
 // tryWidget shows a channel's chat widget as on a website.
 func (v *visit) tryWidget() page {
-	var channel map[string]any
-	v.read("get-channel", request{vars: []string{v.r.PathValue("id")}}, &channel)
+	channel := v.one("get-channel", v.r.PathValue("id"))
 	if textOf(channel["channelKey"]) == "" {
 		return v.deny(errNoPage)
 	}
-	public, err := url.Parse(v.PublicURL)
-	if err != nil {
-		return v.deny(err)
-	}
-	origin := public.Scheme + "://" + public.Host
-	allowed := slices.Contains(textsOf(inner(channel, "settings")["allowedOrigins"]), origin)
-	body := map[string]any{"Channel": channel, "Origin": origin, "Allowed": allowed}
+	allowed := slices.Contains(textsOf(inner(channel, "settings")["allowedOrigins"]), v.site)
+	body := map[string]any{"Channel": channel, "Origin": v.site, "Allowed": allowed}
 	return page{template: "try-widget", title: textOf(channel["name"]), body: body}
 }

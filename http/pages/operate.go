@@ -77,12 +77,12 @@ func operateResources() []*resource {
 			cells: "marks",
 			each: []action{
 				{
-					operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: true,
+					operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: required,
 					when:   func(c map[string]any) bool { return c["verified"] != true },
 					starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": true} },
 				},
 				{
-					operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", reason: true,
+					operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", reason: required,
 					when:   func(c map[string]any) bool { return c["verified"] == true },
 					starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": false} }, danger: true,
 				},
@@ -114,10 +114,8 @@ func (v *visit) operate() page {
 	if !v.who.Permissions.Operator {
 		return v.deny(api.ErrNotPermitted)
 	}
-	var status map[string]any
-	v.read("get-status", request{}, &status)
 	return page{template: "operate", title: "Operate", body: map[string]any{
-		"Sections": operateSections(v), "Status": status,
+		"Sections": operateSections(v), "Status": v.one("get-status"),
 		"Projections": v.desk(projectionResource(), false).table(rowsListed), "Workspaces": v.desk(workspaceResource(), false).table(5),
 	}}
 }

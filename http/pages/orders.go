@@ -38,10 +38,10 @@ func orderResource() *resource {
 			},
 			{
 				operation: "edit-client-order", button: "Correct", did: "edited-order", edit: true, fields: fields, preview: (*desk).sayOrder,
-				because: "It is shown in the history.",
+				reason: &reasonInput{Hint: "It is shown in the history."},
 			},
 			{
-				operation: "delete-client-order", button: "Delete", did: "delete", reason: true, danger: true,
+				operation: "delete-client-order", button: "Delete", did: "delete", reason: required, danger: true,
 				about: "The order and its takadas go. Their history stays.",
 			},
 		},
@@ -54,15 +54,15 @@ func takadaResource() *resource {
 		word: "takadas", title: "Takadas", by: "client_order_id", list: "list-takadas", get: "get-takada",
 		refs: map[string]string{"karigar_id": "karigar"}, cells: "takadas", weights: []string{"weight"},
 		columns: []string{"takada", "date", "items", "weight"}, live: []string{"date", "items", "weight"},
-		history: func(d *desk, _ map[string]any) []change { return d.takadaHistory(d.id) },
+		history: func(d *desk, _ map[string]any) []change { return d.changes("takada", "read-takada-history", d.id) },
 		when:    func(map[string]any) bool { return false }, // the page of the order has them
 		each: []action{
 			{
 				operation: "edit-takada", button: "Correct", did: "edited-takada", edit: true, fields: []string{"date", "items"},
-				preview: (*desk).sayOrder, because: "It is shown in the history.", to: (*desk).toOrder,
+				preview: (*desk).sayOrder, reason: &reasonInput{Hint: "It is shown in the history."}, to: (*desk).toOrder,
 			},
 			{
-				operation: "delete-takada", button: "Delete", did: "delete", reason: true, danger: true,
+				operation: "delete-takada", button: "Delete", did: "delete", reason: required, danger: true,
 				about: "The takada goes. Its history stays.", to: (*desk).toOrder,
 			},
 		},
@@ -119,24 +119,17 @@ func (d *desk) Takadas() *display {
 
 // orderHistory returns the changes of an order and of its takadas.
 func (d *desk) orderHistory(order map[string]any) []change {
-	all := d.newestChanges("clientorder", "read-client-order-history", d.id)
+	all := d.changes("clientorder", "read-client-order-history", d.id)
 	if order == nil {
 		return all
 	}
 	for _, t := range d.takadasOf() {
-		all = append(all, d.takadaHistory(plain(t["id"]))...)
+		all = append(all, d.changes("takada", "read-takada-history", plain(t["id"]))...)
 	}
-	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(position(b), position(a)) })
+	slices.SortStableFunc(all, func(a, b change) int {
+		return cmp.Or(len(b.Position)-len(a.Position), strings.Compare(b.Position, a.Position))
+	})
 	return all
-}
-
-func (d *desk) takadaHistory(id string) []change {
-	return d.newestChanges("takada", "read-takada-history", id)
-}
-
-func position(c change) int64 {
-	n, _ := strconv.ParseInt(c.Position, 10, 64)
-	return n
 }
 
 // sayOrder returns the preview of an order.
@@ -311,9 +304,9 @@ func fieldLabel(key string) string {
 	return labelOf(key)
 }
 
-// newestChanges describes the history of an order or a takada, newest change first.
-func (d *desk) newestChanges(noun, operation, id string) []change {
+// changes describes the history that an operation reads, newest change first.
+func (d *desk) changes(noun, operation string, vars ...string) []change {
 	var versions []map[string]any
-	d.read(operation, request{vars: []string{id}}, &versions)
+	d.read(operation, request{vars: vars}, &versions)
 	return d.lang.history(noun, versions, d.refs, d.actor)
 }

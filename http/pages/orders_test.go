@@ -118,13 +118,8 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 			clerk.POST("/client-order", `{"client_id":1,"date":"2025-03-01","items":[{"item_name":"kada","weight":10}]}`).Status(201).JSON(&made)
 			all = append([]string{fmt.Sprint(made["id"])}, all...)
 		}
-		ids := func(path string) (found []string) {
-			for _, m := range regexp.MustCompile(`href="/app/orders/(\d+)"`).FindAllStringSubmatch(b.get(path).Is(200).Text, -1) {
-				found = append(found, m[1])
-			}
-			return found
-		}
-		newest, oldest := ids("/app/orders"), ids("/app/orders?page=2")
+		const order = `href="/app/orders/(\d+)"`
+		newest, oldest := b.ids("/app/orders", order), b.ids("/app/orders?page=2", order)
 		require.Len(t, newest, 31)
 		require.Len(t, oldest, 30)
 		require.Equal(t, all, slices.Concat(newest, oldest), "each order once, the newest first")

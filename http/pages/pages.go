@@ -53,17 +53,18 @@ type Config struct {
 	Provider  bool // sign-in through an identity provider is configured
 }
 
-// Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the API's [api.Cookies].
+// Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the API's [api.Browsers].
 type Pages struct {
 	Config
 
 	mux      *http.ServeMux
-	document func() (document, error)
-	manual   func() (*manual, error)
-	views    map[language]map[string]func() (*template.Template, error)
+	document func() document
+	manual   func() *manual
+	views    map[language]map[string]func() *template.Template
 	assets   map[string]asset
 	seal     cipher.AEAD
 	origin   *http.CrossOriginProtection
+	site     string // the origin of the public URL
 	secure   bool
 }
 
@@ -76,18 +77,19 @@ var assetFiles embed.FS
 // Mount adds the pages to the API. It returns an error if the key or the public URL is invalid.
 func Mount(config Config) (*Pages, error) {
 	p := &Pages{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), assets: map[string]asset{}}
-	p.document = sync.OnceValues(func() (document, error) { return readDocument(p.API.OpenAPI()) }) // all operations are registered by then
-	p.manual = sync.OnceValues(func() (*manual, error) {
-		d, err := p.document()
+	p.document = sync.OnceValue(func() document { // all operations are registered by then
+		d, err := readDocument(p.API.OpenAPI())
 		if err != nil {
-			return nil, err
+			panic(err) // the document is of this program
 		}
-		return readManual(d)
+		return d
 	})
+	p.manual = sync.OnceValue(func() *manual { return readManual(p.document()) })
 	public, err := url.Parse(config.PublicURL)
 	if err == nil {
 		p.secure = public.Scheme == "https"
-		err = p.origin.AddTrustedOrigin(public.Scheme + "://" + public.Host)
+		p.site = public.Scheme + "://" + public.Host
+		err = p.origin.AddTrustedOrigin(p.site)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the public URL of the pages: %w", err)
@@ -95,11 +97,9 @@ func Mount(config Config) (*Pages, error) {
 	if p.seal, err = newSeal(config.Key); err != nil {
 		return nil, err
 	}
-	if err := p.readFiles(); err != nil {
-		return nil, err
-	}
+	p.readFiles()
 	p.routes()
-	config.API.AcceptCookies(p, Path+"/sign-in")
+	config.API.ServeBrowsers(p, Path+"/sign-in")
 	config.API.Mount("pages", Path, p)
 	for _, d := range doors {
 		if !strings.HasPrefix(d.Path, Path) {
@@ -115,6 +115,7 @@ func Mount(config Config) (*Pages, error) {
 
 var (
 	errNoPage    = &problem{Status: http.StatusNotFound, Detail: "There is no such page"}
+	errNoLink    = &problem{Detail: "This link is wrong or has ended: ask its sender for a new one."}
 	errForeign   = fault.New(fault.Forbidden, "This form came from another site. Nothing was done.")
 	errOldForm   = fault.New(fault.Forbidden, "This form is of an earlier session. Nothing was done. Open the page again.")
 	errLarge     = fault.New(fault.TooLarge, "This file is too large. Nothing was done.")
@@ -137,10 +138,7 @@ const (
 
 // ServeHTTP serves one request.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
+	setHeaders(w.Header())
 	if r.URL.Path == Path {
 		http.Redirect(w, r, Path+"/", http.StatusSeeOther)
 		return
@@ -151,6 +149,29 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, most)
 	p.mux.ServeHTTP(w, r)
+}
+
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+}
+
+// sharedPath is the prefix of the links to statements that parties get.
+const sharedPath = "/s/"
+
+// Refuse shows the problem of an operation that a browser opened. It does not read who the visitor is, because the log may be away.
+func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, status int, detail string) {
+	setHeaders(w.Header())
+	v := p.visit(w, r)
+	if v.session = p.unseal(r); v.session.Token == "" {
+		v.begin()
+	}
+	shared := strings.HasPrefix(r.URL.Path, sharedPath)
+	if shared && (status == http.StatusNotFound || status == http.StatusUnprocessableEntity) {
+		detail = errNoLink.Detail
+	}
+	v.showFailure(status, map[string]any{"Detail": detail, "Shared": shared})
 }
 
 // visit is one request of a browser.
@@ -167,10 +188,14 @@ type visit struct {
 	failed error // why there is no page, see deny
 }
 
+func (p *Pages) visit(w http.ResponseWriter, r *http.Request) *visit {
+	lang := languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))
+	return &visit{Pages: p, w: w, r: r, lang: lang, names: map[string][]choice{}}
+}
+
 // serve responds with a page.
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) page) {
-	v := &visit{Pages: p, w: w, r: r, names: map[string][]choice{}}
-	v.lang = languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))
+	v := p.visit(w, r)
 	defer func() {
 		if r.MultipartForm != nil {
 			_ = r.MultipartForm.RemoveAll() // files on the disk
@@ -276,11 +301,7 @@ func (v *visit) render(p page) {
 		}
 	}
 	var text bytes.Buffer
-	view, err := v.views[v.lang][p.template]()
-	if err == nil {
-		err = view.ExecuteTemplate(&text, name, f)
-	}
-	if err != nil {
+	if err := v.views[v.lang][p.template]().ExecuteTemplate(&text, name, f); err != nil {
 		v.Log.Error("render a page", "page", p.template, "error", err)
 		http.Error(v.w, "The page cannot be shown.", http.StatusInternalServerError)
 		return
@@ -311,7 +332,11 @@ func (v *visit) fail(err error) {
 			v.keep(s)
 		}
 	}
-	v.render(page{template: "error", title: "Not possible", status: shown.Status, body: body})
+	v.showFailure(shown.Status, body)
+}
+
+func (v *visit) showFailure(status int, body map[string]any) {
+	v.render(page{template: "error", title: "Not possible", status: status, body: body})
 }
 
 // permissions returns the visitor's permissions, such as ledger:write.
@@ -326,42 +351,36 @@ func (v *visit) permissions() map[string]bool {
 }
 
 // readFiles finds the templates, and reads the assets. A template is parsed for a language at its first use: all of them take 20 MB.
-func (p *Pages) readFiles() error {
-	files, err := fs.Glob(templates, "templates/*.html")
-	if err != nil {
-		return err
-	}
+func (p *Pages) readFiles() {
+	files, _ := fs.Glob(templates, "templates/*.html") // the pattern is valid
 	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html", "templates/keys.html", "templates/unsent.html"}
-	p.views = map[language]map[string]func() (*template.Template, error){}
+	p.views = map[language]map[string]func() *template.Template{}
 	for _, lang := range languages {
-		p.views[lang] = map[string]func() (*template.Template, error){}
+		p.views[lang] = map[string]func() *template.Template{}
 		for _, file := range files {
-			p.views[lang][strings.TrimSuffix(path.Base(file), ".html")] = sync.OnceValues(func() (*template.Template, error) {
-				return template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, append(slices.Clone(shared), file)...)
+			p.views[lang][strings.TrimSuffix(path.Base(file), ".html")] = sync.OnceValue(func() *template.Template {
+				all := append(slices.Clone(shared), file)
+				return template.Must(template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, all...))
 			})
 		}
 	}
 	for name, kind := range map[string]string{
 		"app.css": "text/css; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
-		content, err := joined(name)
-		if err != nil {
-			return err
-		}
+		content := joined(name)
 		sum := sha256.Sum256(content)
 		p.assets[name] = asset{content, kind, hex.EncodeToString(sum[:6])}
 	}
-	return nil
 }
 
 // joined returns the files of a kind as one: inbox.css is part of app.css.
-func joined(name string) (content []byte, err error) {
-	files, err := fs.Glob(assetFiles, "assets/*"+path.Ext(name))
+func joined(name string) (content []byte) {
+	files, _ := fs.Glob(assetFiles, "assets/*"+path.Ext(name)) // the pattern is valid
 	for _, file := range files {
 		more, _ := assetFiles.ReadFile(file) // embedded, so it exists
 		content = append(content, more...)
 	}
-	return content, err
+	return content
 }
 
 // functions are the functions of the templates.

@@ -57,17 +57,16 @@ type sent struct {
 
 // actForm is a form that runs an operation.
 type actForm struct {
-	Do, ID, Button, About, Key, Revision, Reason, Kind string
-	Because                                            string // purpose of the optional reason
-	Live                                               bool   // the preview updates while the user types
-	Preview                                            *preview
-	AsksReason, Danger, Files, DryRun, Open            bool
-	Main                                               bool // the first one of a page
-	Scope                                              string
-	Fields                                             []field
-	Links, Todo                                        []choice
-	Wrong                                              []string
-	Address                                            string
+	Do, ID, Button, About, Key, Revision, Kind string
+	Reason                                     *reasonInput // nil: the form asks for none
+	Preview                                    *preview     // updates while the user types; nil: none
+	Danger, Files, DryRun, Open                bool
+	Main                                       bool // the first one of a page
+	Scope                                      string
+	Fields                                     []field
+	Links, Todo                                []choice
+	Wrong                                      []string
+	Address                                    string
 }
 
 // serve shows the list or the record, or runs the form's operation.
@@ -75,15 +74,11 @@ func (d *desk) serve() page {
 	if strings.HasPrefix(d.of.path(), operatePath) && !d.who.Permissions.Operator {
 		return d.deny(api.ErrNotPermitted)
 	}
+	if d.of.refs != nil {
+		d.refs = references{}
+	}
 	for field, kind := range d.of.refs {
-		if d.refs == nil {
-			d.refs = references{}
-		}
-		if kind == "contact" {
-			d.refs[field] = d.contactRefs()
-		} else {
-			d.refs[field] = d.accountRefs(kind)
-		}
+		d.refs[field] = d.refsOf(kind)
 	}
 	if d.r.Method == http.MethodPost {
 		return d.act()
@@ -150,7 +145,7 @@ func (d *desk) act() page {
 	if same, is := out.body.(map[string]any); a.edit && is && len(same) == 0 { // a retry
 		return page{redirect: after(api.Response{}, d.here(), cmp.Or(a.did, "done"))}
 	}
-	if a.reason && in.reason == "" && !out.dry {
+	if a.reason == required && in.reason == "" && !out.dry {
 		in.status, in.wrong = http.StatusUnprocessableEntity, []string{d.lang.t("Say why.")}
 		return d.show(in)
 	}
@@ -160,6 +155,7 @@ func (d *desk) act() page {
 	}
 	var answer any
 	done, refused := d.askNaming(o.ID, d.refs, out, &answer)
+	made, _ := answer.(map[string]any)
 	if out.dry && a.preview != nil {
 		if in.faults = refused.faults(); refused != nil {
 			in.preview = d.refusedPreview(refused)
@@ -184,7 +180,6 @@ func (d *desk) act() page {
 	case d.failed != nil:
 		return page{}
 	case out.dry, a.shows:
-		made, _ := answer.(map[string]any)
 		if in.answer = d.drawn(a.says, made); in.answer == nil && made["id"] != nil && d.of.live != nil { // a record
 			in.answer = &display{Pairs: d.live(o.Answer, made)}
 		} else if in.answer == nil {
@@ -196,7 +191,6 @@ func (d *desk) act() page {
 		return d.show(in)
 	}
 	to := d.here()
-	made, _ := answer.(map[string]any)
 	switch id := textOf(made["id"]); {
 	case a.to != nil && a.did == "":
 		return page{redirect: a.to(d, made)}
@@ -236,7 +230,7 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	out := request{
 		vars: d.vars(o), query: in.query, key: in.key, reason: in.reason, dry: form.Get("preview") != "" && o.DryRun, match: form.Get("revision"),
 	}
-	if a.reason && out.dry {
+	if a.reason == required && out.dry {
 		out.reason = cmp.Or(in.reason, "tried") // it is stored nowhere
 	}
 	if a.body != nil {
@@ -446,9 +440,8 @@ type computed struct {
 
 // drawn returns a computed field of a record, nil if the resource has no template for it.
 func (d *desk) drawn(name string, record map[string]any) *display {
-	cells, err := d.views[d.lang]["cells"]()
-	if err != nil || d.of.cells == "" || cells.Lookup(d.of.cells+"-"+name) == nil {
-		d.deny(err)
+	cells := d.views[d.lang]["cells"]()
+	if d.of.cells == "" || cells.Lookup(d.of.cells+"-"+name) == nil {
 		return nil
 	}
 	var text strings.Builder

@@ -94,8 +94,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 			continue
 		}
 		f := actForm{
-			Do: a.word(), Button: a.button, About: a.about, AsksReason: a.reason || a.because != "", Because: a.because,
-			Danger: a.danger, Files: o.Files, DryRun: o.DryRun && !a.danger && a.preview == nil,
+			Do: a.word(), Button: a.button, About: a.about, Danger: a.danger, Files: o.Files, DryRun: o.DryRun && !a.danger && a.preview == nil,
 			Links: a.links, Address: d.of.address(d.parent, d.id), Revision: textOf(record["revision"]),
 			Main: len(all) == 0 && !a.danger && (!d.lines || d.id == ""), Scope: "-" + a.word(),
 		}
@@ -111,10 +110,13 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 		}
 		mine := sent{}
 		if in.do == a.word() {
-			mine, f.Key, f.Reason, f.Open = in, in.key, in.reason, true
+			mine, f.Key, f.Open = in, in.key, true
 			if in.answer != nil && !in.tried {
 				f.Key = "" // the next write needs a new key
 			}
+		}
+		if a.reason != nil {
+			f.Reason = &reasonInput{a.reason.Hint, mine.reason}
 		}
 		value := map[string]any{}
 		if a.edit {
@@ -126,7 +128,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 		maps.Copy(value, mine.body)
 		blank := blankLines
 		if a.preview != nil {
-			blank, f.Live, f.Preview = 1, true, mine.preview
+			blank, f.Preview = 1, cmp.Or(mine.preview, &preview{})
 		}
 		query, body := d.inputs(o, a, record)
 		chosen := map[string]any{}
@@ -165,7 +167,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 // Direct reports whether the button runs the operation at once, because the form has no inputs and no text.
 func (f actForm) Direct() bool {
 	asks := func(f field) bool { return f.Kind != "hidden" }
-	return f.About == "" && !f.AsksReason && !f.Danger && !f.DryRun && !f.Live && len(f.Links)+len(f.Wrong) == 0 &&
+	return f.About == "" && f.Reason == nil && !f.Danger && !f.DryRun && f.Preview == nil && len(f.Links)+len(f.Wrong) == 0 &&
 		!slices.ContainsFunc(f.Fields, asks)
 }
 

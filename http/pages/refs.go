@@ -39,9 +39,28 @@ func newRefs(list string, records []choice) refs {
 	return r
 }
 
-// accountRefs returns the references to the accounts of a kind.
-func (v *visit) accountRefs(kind string) refs {
-	return newRefs(cmp.Or(kind, "account")+"s", v.accountsOf(kind))
+// refsOf returns the references to the accounts of a kind, or to contacts. An empty kind means all kinds: the kind is in each id, as in
+// karigar/1, and in each name.
+func (v *visit) refsOf(kind string) refs {
+	if kind == "contact" {
+		return v.contactRefs()
+	}
+	var accounts []choice
+	for _, k := range kinds {
+		if kind != "" && kind != k.Value {
+			continue
+		}
+		var all []map[string]any
+		v.read("list-"+k.Value+"s", request{}, &all)
+		for _, a := range all {
+			one := choice{Value: plain(a["id"]), Text: textOf(a["name"])}
+			if kind == "" {
+				one = choice{Value: k.Value + "/" + one.Value, Text: v.accountText(one.Text, k.Value)}
+			}
+			accounts = append(accounts, one)
+		}
+	}
+	return newRefs(cmp.Or(kind, "account")+"s", accounts)
 }
 
 // contactRefs returns the references to contacts. The newest are suggested.
@@ -58,25 +77,6 @@ func (v *visit) contactRefs() refs {
 		parts := strings.Split(text, " · ")
 		return named(url.Values{"search": {strings.TrimSpace(parts[len(parts)-1])}})
 	}}
-}
-
-// accountsOf returns the ids and names of the accounts of a kind. An empty kind means all kinds: the kind is in each id, as in karigar/1,
-// and in each name.
-func (v *visit) accountsOf(kind string) (accounts []choice) {
-	if kind == "" {
-		for _, k := range kinds {
-			for _, a := range v.accountsOf(k.Value) {
-				accounts = append(accounts, choice{Value: k.Value + "/" + a.Value, Text: v.accountText(a.Text, k.Value)})
-			}
-		}
-		return accounts
-	}
-	var all []map[string]any
-	v.read("list-"+kind+"s", request{}, &all)
-	for _, a := range all {
-		accounts = append(accounts, choice{Value: plain(a["id"]), Text: textOf(a["name"])})
-	}
-	return accounts
 }
 
 // folded returns a name in the form for comparison.

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"encoding/json"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -148,13 +147,9 @@ func object(t *testing.T, text string) (read map[string]any) {
 
 func readTestManual(t *testing.T) (document, *manual) {
 	t.Helper()
-	spec, err := os.ReadFile("../testdata/openapi.json")
+	d, err := readSpec()
 	require.NoError(t, err)
-	d, err := readDocument(spec)
-	require.NoError(t, err)
-	m, err := readManual(d)
-	require.NoError(t, err)
-	return d, m
+	return d, readManual(d)
 }
 
 func TestDocsKnowEachOperation(t *testing.T) {
@@ -164,7 +159,7 @@ func TestDocsKnowEachOperation(t *testing.T) {
 	for _, o := range d {
 		require.NotEmpty(t, o.Answers, o.ID)
 		for _, r := range o.Refusals {
-			require.NotEmpty(t, m.Meaning(r.Status).Means, "%s: the guide for clients does not tell what %s means", o.ID, r.Status)
+			require.NotEmpty(t, m.Meanings[r.Status].Means, "%s: the guide for clients does not tell what %s means", o.ID, r.Status)
 			require.NotEmpty(t, r.Codes()[0], "%s: %s has no code", o.ID, r.Status)
 		}
 		first, _, _ := strings.Cut(o.curl(""), "\n")

@@ -76,9 +76,8 @@ type action struct {
 	button    string
 	about     string                    // description
 	did       string                    // word of the confirmation, see done
-	reason    bool                      // the form asks for one
+	reason    *reasonInput              // nil: the form asks for none
 	another   bool                      // creates another record, so it ignores this one's revision
-	because   string                    // purpose of an optional reason
 	danger    bool                      // cannot be undone
 	shows     bool                      // the page shows the response
 	edit      bool                      // the form starts with the record, and sends the differences
@@ -94,6 +93,11 @@ type action struct {
 	says    string                                     // template of the shown part of the response
 	to      func(*desk, map[string]any) string         // returns the address of the next page from the response
 }
+
+// reasonInput is the input of a reason in a form: required, or with a hint to its purpose.
+type reasonInput struct{ Hint, Value string }
+
+var required = &reasonInput{}
 
 // word returns the action's name in its form.
 func (a action) word() string { return cmp.Or(a.name, a.operation) }

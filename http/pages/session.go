@@ -17,7 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
 	"bahi/commands/accesscmd/credentials"
@@ -105,18 +104,21 @@ func (p *Pages) bearer(ctx context.Context, s session) (string, error) {
 	return p.Sessions.Access(ctx, credentials.Bearer{User: s.User, Session: s.ID})
 }
 
-// Bearer returns the token and the workspace of a browser's session. It is for [api.API.AcceptCookies].
+// Bearer returns the token and the workspace of a browser's session. It is for [api.API.ServeBrowsers].
 func (p *Pages) Bearer(r *http.Request) (string, uuid.UUID, error) {
 	s := p.unseal(r)
 	bearer, err := p.bearer(r.Context(), s)
 	return bearer, s.In, err
 }
 
+// begin gives the browser a session for its forms, without a visitor.
+func (v *visit) begin() { v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}) }
+
 // recall identifies the visitor.
 func (v *visit) recall() {
 	v.session = v.unseal(v.r)
 	if v.session.Token == "" {
-		v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+		v.begin()
 		return
 	}
 	bearer, err := v.bearer(v.r.Context(), v.session)
@@ -269,15 +271,20 @@ func (v *visit) proven() (s session, refused *problem) {
 	if _, refused := v.ask("login", request{body: body}, &in); refused != nil || v.failed != nil {
 		return s, refused
 	}
-	claims := jwt.MapClaims{}
-	if _, _, err := jwt.NewParser().ParseUnverified(in.Token, claims); err != nil { // it was issued by this process
-		v.deny(fmt.Errorf("read the session of a sign-in: %w", err))
-	}
-	var errs [2]error
-	s.User, errs[0] = uuid.Parse(fmt.Sprint(claims["sub"]))
-	s.ID, errs[1] = uuid.Parse(fmt.Sprint(claims["sid"]))
-	v.deny(errors.Join(errs[:]...))
+	v.userSession(in.Token, &s)
 	return s, nil
+}
+
+// userSession adds the user of an access token to a session. It reports false for an invalid token.
+func (v *visit) userSession(token string, s *session) bool {
+	v.enter(token)
+	if v.who.Session == uuid.Nil {
+		return false
+	}
+	user, err := uuid.Parse(v.who.ID)
+	v.deny(err)
+	s.ID, s.User = v.who.Session, user
+	return true
 }
 
 // signOut ends the session on the server.
@@ -393,24 +400,16 @@ func (v *visit) toProvider() page {
 // token from the fragment.
 func (v *visit) fromProvider() page {
 	token, code := v.r.FormValue("access_token"), v.r.FormValue("error")
-	shown := signingIn{Next: within(v.session.Next)}
+	shown, s := signingIn{Next: within(v.session.Next)}, session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
 	switch {
 	case code == "access_denied":
 		shown.Wrong = "The provider did not let you in."
 	case token == "" && code == "" && v.r.Method == http.MethodGet:
 		return page{template: "callback", title: "Sign in"}
-	case token != "" && v.Now().Sub(v.session.Away) < awayLifetime:
-		v.enter(token)
+	case token != "" && v.Now().Sub(v.session.Away) < awayLifetime && v.userSession(token, &s):
+		return v.keeping(s, shown.Next)
+	default:
+		shown.Wrong = "The sign-in through the provider failed. Try again."
 	}
-	if v.who.Session == uuid.Nil {
-		if shown.Wrong == "" {
-			shown.Wrong = "The sign-in through the provider failed. Try again."
-		}
-		return v.showSignIn(shown, http.StatusUnauthorized)
-	}
-	user, err := uuid.Parse(v.who.ID)
-	if err != nil {
-		return v.deny(fmt.Errorf("the user of a sign-in through the provider: %w", err))
-	}
-	return v.keeping(session{Token: rand.Text(), ID: v.who.Session, User: user, Last: v.Now().Add(sessionEnds)}, shown.Next)
+	return v.showSignIn(shown, http.StatusUnauthorized)
 }

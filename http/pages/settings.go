@@ -104,7 +104,7 @@ func settingsResources() []*resource {
 			live:  []string{"locked_through"},
 			cells: "lock",
 			each: []action{{
-				operation: "set-books-lock", button: "Move the lock", did: "lock", because: "Required to unlock days.",
+				operation: "set-books-lock", button: "Move the lock", did: "lock", reason: &reasonInput{Hint: "Required to unlock days."},
 				fields: []string{"locked_through"},
 				starts: func(_ *desk, lock map[string]any) map[string]any {
 					return map[string]any{"locked_through": lock["locked_through"]}
@@ -131,7 +131,7 @@ func settingsResources() []*resource {
 				says:  "seal",
 			}},
 			each: []action{{
-				operation: "reopen-period", button: "Open it again", did: "period_reopened", danger: true, reason: true, fields: []string{},
+				operation: "reopen-period", button: "Open it again", did: "period_reopened", danger: true, reason: required, fields: []string{},
 				about: "The lock moves back to the end of the period before. The seal stays in the trail.",
 				when:  func(period map[string]any) bool { return period["reopened"] == nil },
 			}},

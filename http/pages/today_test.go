@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
 	"bahi/commands/messagingcmd"
+	"bahi/domain/unit"
 	"bahi/internal/test/apptest"
 )
 
@@ -247,4 +249,76 @@ func TestTheCompanyStandsOnPrints(t *testing.T) {
 	seller.POST("/api/v1/companies", `{"name":"Soni Jewellers"}`).Status(201)
 	seller.POST("/api/v1/companies", `{"name":"Younger"}`).Status(201)
 	require.Contains(t, b.get(account+"/statement").Is(200).Text, `<p class="company">Soni Jewellers</p>`)
+}
+
+// figure matches an amount or a weight of a page.
+var figure = regexp.MustCompile(`₹[\d,]+\.\d\d|[\d,]+\.\d{3} g`)
+
+// figuresOf adds the numbers of a JSON value as pages show them.
+func figuresOf(value any, all map[string]bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, one := range value {
+			figuresOf(one, all)
+		}
+	case []any:
+		for _, one := range value {
+			figuresOf(one, all)
+		}
+	case float64:
+		n := decimal.NewFromFloat(value).Abs()
+		all["₹"+unit.Indian(n.StringFixed(unit.MoneyPlaces))] = true
+		all[unit.Indian(n.StringFixed(unit.GramsPlaces))+" g"] = true
+	}
+}
+
+// TestPagesShowFiguresOfTheInterface shows for each right that a page shows only figures that the API returns to the same visitor, and that
+// a page without them is refused as the API refuses.
+func TestPagesShowFiguresOfTheInterface(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	account := keptBooks(o)
+	ledger, totals := "/karigar-ledger/1", "/karigar-ledger/1/totals"
+	operator := visitor(o)
+	operator.submit("/app/sign-in", "/app/sign-in", "key", apptest.OperatorKey).Leads("/app/")
+	const all = `{"ledger":"write","messaging":"write","marketplace":"write","audit":"read"}`
+	visitors := map[string]browser{"operator": operator, "stranger": byKey(o, apptest.OtherWorkspace, all)}
+	for _, rights := range []string{all, write, `{"ledger":"read"}`, `{"messaging":"write"}`, tradeRead, `{"audit":"read"}`} {
+		visitors[rights] = byKey(o, o.Home, rights)
+	}
+	for who, b := range visitors {
+		for page, reads := range map[string][]string{
+			"/app/":                  {"/books/summary?newest=15"},
+			"/app/?as_of=2025-03-01": {"/books/summary?as_of=2025-03-01"},
+			"/app/accounts":          {"/books/accounts"},
+			"/app/list/parties":      {"/books/accounts"},
+			"/app/daybook?from=2025-03-01&to=2025-03-31": {"/books/daybook?from=2025-03-01&to=2025-03-31"},
+			account:                                {"/karigar/1", ledger},
+			account + "?as_of=2025-03-01":          {"/karigar/1?as_of=2025-03-01", ledger + "?as_of=2025-03-01"},
+			account + "/statement?from=2025-03-02": {"/karigar/1", ledger + "?from=2025-03-02", totals + "?from=2025-03-02"},
+			account + "/statement?as_of=2025-03-01&to=2025-03-31": {
+				"/karigar/1?as_of=2025-03-01", ledger + "?as_of=2025-03-01", totals + "?as_of=2025-03-01",
+			},
+		} {
+			status, known := http.StatusOK, map[string]bool{}
+			for _, read := range reads {
+				var value any
+				got := b.get(read)
+				require.NoError(t, json.Unmarshal([]byte(got.Text), &value))
+				if status = max(status, got.Status); got.Status == http.StatusOK {
+					figuresOf(value, known)
+				}
+			}
+			shown := b.get(page)
+			found := figure.FindAllString(shown.Words(), -1)
+			for _, one := range found {
+				require.True(t, known[one], "%s sees %s on %s", who, one, page)
+			}
+			if strings.HasPrefix(page, "/app/?") || page == "/app/" {
+				status = http.StatusOK // without the books, it has the other tasks
+			}
+			shown.Is(status)
+			require.True(t, len(found) > 0 || page == "/app/list/parties" || !strings.Contains(who, "ledger"), "%s on %s", who, page)
+		}
+	}
 }

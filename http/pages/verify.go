@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"sync"
@@ -35,26 +34,18 @@ type verifier struct {
 	policy string
 }
 
+// verifierPage is not of html/template: the page has no texts of users, and the policy covers its exact bytes.
+var verifierPage = template.Must(template.ParseFS(verifyFiles, "verify/page.html"))
+
 // newVerifier assembles the page. Program is cmd/bahi-verify for a browser, gzipped; support is Go's runtime support for it.
 func newVerifier(program, support []byte) (*verifier, error) {
-	style, err := verifyFiles.ReadFile("verify/page.css")
-	if err != nil {
-		return nil, err
-	}
-	script, err := verifyFiles.ReadFile("verify/page.js")
-	if err != nil {
-		return nil, err
-	}
-	// Not html/template: the page has no texts of users, and the policy covers its exact bytes.
-	page, err := template.ParseFS(verifyFiles, "verify/page.html")
-	if err != nil {
-		return nil, fmt.Errorf("the verifier's page: %w", err)
-	}
+	style, _ := verifyFiles.ReadFile("verify/page.css") // embedded, so it exists
+	script, _ := verifyFiles.ReadFile("verify/page.js")
 	script = bytes.Join([][]byte{support, script}, []byte("\n"))
 	v := &verifier{policy: "default-src 'none'; script-src " + digest(script) + " 'wasm-unsafe-eval'; style-src " + digest(style) +
 		"; img-src data:; base-uri 'none'; form-action 'none'"}
 	var text bytes.Buffer
-	err = page.Execute(&text, map[string]string{
+	err := verifierPage.Execute(&text, map[string]string{
 		"Policy": v.policy, "Style": string(style), "Script": string(script), "Save": verifyPath + "/bahi-verify.html",
 		"Program": base64.StdEncoding.EncodeToString(program),
 	})

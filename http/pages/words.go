@@ -253,18 +253,14 @@ func owed(position string, figure any) (words, class string) {
 // signed returns the words for the sign of a balance, which is IN minus OUT.
 func (l language) signed(kind string, n any) string {
 	d, known := toDecimal(n)
-	position := "settled"
-	switch {
-	case !known:
-		return ""
-	case kind == "bank":
+	position := []string{"they_owe", "settled", "we_owe"}[d.Sign()+1]
+	if kind == "bank" {
 		position = ""
-	case d.IsPositive():
-		position = "we_owe"
-	case d.IsNegative():
-		position = "they_owe"
 	}
 	words, _ := owed(position, n)
+	if !known {
+		return ""
+	}
 	return l.t(words)
 }
 

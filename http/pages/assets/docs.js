@@ -1,15 +1,6 @@
-// The documentation: the list follows what is typed, and commands have a button that copies them.
+// The list of the documentation follows what is typed.
 (() => {
   "use strict";
-  for (const block of document.querySelectorAll("pre[data-copy]")) {
-    const button = Object.assign(document.createElement("button"), {type: "button", className: "copy", textContent: block.dataset.copy});
-    const code = block.querySelector("code");
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(code.textContent).then(() => { button.textContent = block.dataset.copied; },
-        () => getSelection().selectAllChildren(code)); // a browser lets only safe addresses copy
-    });
-    block.prepend(button);
-  }
   const field = document.querySelector("[data-filter]");
   if (!field) return;
   let timer = 0, asked = null;

@@ -34,7 +34,7 @@ func (o *Server) Visitor() *visitor {
 // Page is a page in the form in which the browser gets it.
 type Page struct {
 	t      testing.TB
-	status int
+	Status int
 	Text   string
 	Header http.Header
 }
@@ -63,7 +63,7 @@ func Send(t testing.TB, client *http.Client, r *http.Request) Page {
 
 func (s Page) Is(status int) Page {
 	s.t.Helper()
-	require.Equal(s.t, status, s.status, s.Words())
+	require.Equal(s.t, status, s.Status, s.Words())
 	return s
 }
 
