@@ -15,7 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Code returns the text of the QR code on a print of 300 dots per inch, with noise as of paper and a scanner.
+// pictures is the number of pictures of a page.
+const pictures = 5
+
+// Code returns the text of the QR code on a print of 300 dots per inch, with noise as of paper and a scanner. Like a camera, it looks at
+// several pictures.
 func Code(t testing.TB, pdf []byte) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -33,15 +37,17 @@ func Code(t testing.TB, pdf []byte) string {
 		picture, err := png.Decode(f)
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
-		scan := image.NewGray(picture.Bounds())
-		draw.Draw(scan, scan.Rect, picture, image.Point{}, draw.Src)
-		for i, gray := range scan.Pix {
-			scan.Pix[i] = gray/8*7 + uint8(random.UintN(32))
-		}
-		bitmap, err := gozxing.NewBinaryBitmapFromImage(scan)
-		require.NoError(t, err)
-		if found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil); err == nil {
-			return found.GetText()
+		for range pictures {
+			scan := image.NewGray(picture.Bounds())
+			draw.Draw(scan, scan.Rect, picture, image.Point{}, draw.Src)
+			for i, gray := range scan.Pix {
+				scan.Pix[i] = gray/8*7 + uint8(random.UintN(32))
+			}
+			bitmap, err := gozxing.NewBinaryBitmapFromImage(scan)
+			require.NoError(t, err)
+			if found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil); err == nil {
+				return found.GetText()
+			}
 		}
 	}
 	require.Fail(t, "no page has a code")
