@@ -140,7 +140,7 @@ func (c *call) WriteHeader(status int) {
 // Write sends the bytes, and before the first ones the head. It drops a problem that becomes a page.
 func (c *call) Write(b []byte) (int, error) {
 	if c.page && c.refused != nil {
-		return len(b), nil
+		return len(b), nil //nolint:nilerr // the page has the problem
 	}
 	c.send()
 	n, err := c.ResponseWriter.Write(b)

@@ -209,7 +209,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, ans
 	switch {
 	case v.failed != nil:
 	case signedIn && v.who.Type == "":
-		http.Redirect(w, r, v.signInPath(), http.StatusSeeOther)
+		http.Redirect(w, r, v.signInPath(), http.StatusSeeOther) //nolint:gosec // G710: its host and path are fixed
 		return
 	default:
 		shown = answer(v)
@@ -229,7 +229,7 @@ func (v *visit) ours() error {
 	}
 	err := v.r.ParseForm()
 	if err == nil && strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/form-data") {
-		err = v.r.ParseMultipartForm(maxForm) // larger files go to the disk
+		err = v.r.ParseMultipartForm(maxForm) //nolint:gosec // G120: ServeHTTP limits the body; larger files go to the disk
 	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return errLarge
