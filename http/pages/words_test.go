@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"bahi/domain/wording"
 )
 
 // TestWordsAreTranslated fails for each text without a translation, and logs these texts as JSON to fill in. It also fails for a
@@ -319,6 +321,9 @@ func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
 		"Validation error; Name: is required":                    "इसमें कुछ ठीक नहीं है; नाम: " + language("hi").t("is required"),
 		"The network is not available (7)":                       "नेटवर्क अभी नहीं चल रहा (7)",
 		"a text of others: 5":                                    "a text of others: 5",
+		`"old one too" was not used`:                             `"old one too" काम में नहीं आया`,
+		`phone_number "x" ` + wording.UnreadPhone: `फ़ोन नंबर "x" पढ़ा नहीं जाता: ` +
+			`उसे लिखावट के रूप में रखा गया, काम में नहीं लिया`,
 	} {
 		require.Equal(t, want, language("hi").said(text))
 		require.NotContains(t, language("gu").said(text), "{")

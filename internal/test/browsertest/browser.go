@@ -136,7 +136,7 @@ var program = sync.OnceValues(func() (string, error) {
 	err = distro.Alone(func() error {
 		return distro.Install(ctx, slog.Default(), func(ctx context.Context, options []string) ([]string, error) {
 			_, err := distro.Run(ctx, "apt-cache", append(options, "show", "chromium")...)
-			return []string{"chromium", "fonts-dejavu-core"}, err
+			return []string{"chromium", "fonts-dejavu-core", "fonts-lohit-deva", "fonts-lohit-gujr"}, err
 		})
 	})
 	if err != nil {
