@@ -189,8 +189,8 @@ func (j *pastFixture) path(account int64, rest ...any) string {
 func (j *pastFixture) account() int64 { return rapid.SampledFrom(j.accounts).Draw(j.t, "account") }
 
 func (j *pastFixture) row() (account, row int64) {
-	for len(j.rows) == 0 { // a date in the locked period is refused
-		j.add()
+	if len(j.rows) == 0 {
+		j.t.Skip("no row was added yet")
 	}
 	row = rapid.SampledFrom(slices.Sorted(maps.Keys(j.rows))).Draw(j.t, "row")
 	return j.rows[row], row
