@@ -41,12 +41,6 @@ const (
 
 	// handleTimeout is the timeout of handling a call, which may call a language model.
 	handleTimeout = 2 * time.Minute
-
-	// If crowd calls are recorded at once, more may follow than can be handled. Recording then takes precedence: for crowdedFor, a group
-	// that ran for a time pauses for rest times that time.
-	crowd      = 16
-	crowdedFor = 100 * time.Millisecond
-	rest       = 3
 )
 
 // wake notifies Run that calls wait.
@@ -70,7 +64,6 @@ func (b *Inbox) Run(ctx context.Context) {
 			return
 		}
 		full := make(chan bool, 1)
-		began := b.Now()
 		groups.Go(func() {
 			defer func() { <-free }()
 			full <- b.group(ctx)
@@ -81,17 +74,11 @@ func (b *Inbox) Run(ctx context.Context) {
 		case <-time.After(slow):
 			more = true
 		}
-		took := min(b.Now().Sub(began), slow)
 		if !more {
 			select {
 			case <-b.came:
 			case <-time.After(lookInterval):
 			case <-ctx.Done():
-				return
-			}
-		}
-		if b.Now().UnixNano()-b.crowded.Load() < int64(crowdedFor) {
-			if signal.Sleep(ctx, rest*took) != nil {
 				return
 			}
 		}

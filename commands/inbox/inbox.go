@@ -14,12 +14,12 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 
 	"bahi/domain/fault"
 	"bahi/eventstore/vault"
@@ -79,16 +79,13 @@ type Config struct {
 type Inbox struct {
 	Config
 
-	mu      sync.Mutex
-	pending []*pending // calls to be written
-	bytes   int        // size of the bodies in pending
-	writing bool
+	memory *semaphore.Weighted // bytes of bodies that wait to be written
 
+	mu      sync.Mutex
 	counted time.Time // time of the last count of waiting calls, see room
 	waiting int
 
-	came    chan struct{} // has a value if calls may wait
-	crowded atomic.Int64  // time of the last crowd of calls, in Unix nanoseconds
+	came chan struct{} // has a value if calls may wait
 }
 
 const (
@@ -109,7 +106,7 @@ func New(config Config) *Inbox {
 	if config.Room == 0 {
 		config.Room = defaultRoom
 	}
-	return &Inbox{Config: config, came: make(chan struct{}, 1)}
+	return &Inbox{Config: config, memory: semaphore.NewWeighted(maxPending), came: make(chan struct{}, 1)}
 }
 
 // Replay queues a call again if it is parked, had no effect, or waits after a failure. Otherwise it returns [errNoCall], [ErrHandled] or

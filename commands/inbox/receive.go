@@ -18,139 +18,64 @@ type Incoming struct {
 	Body        []byte
 }
 
-// pending is a call to be recorded, with the result.
-type pending struct {
-	id          uuid.UUID
-	endpoint    string
-	contentType string
-	hash, body  []byte
-	result      chan receipt
-}
-
-type receipt struct {
-	repeated bool
-	err      error
-}
-
-// maxWritten is the maximum number of calls in one transaction.
-const maxWritten = 500
+// writeTimeout is the timeout of the transaction that records a call.
+const writeTimeout = 20 * time.Second
 
 // Receive records a call and reports whether it was recorded before. When it returns no error, the call is on disk. It returns [errFull]
-// while too many calls wait. One transaction writes calls that arrive together.
+// while too many calls wait. A call is recorded even if ctx ends meanwhile.
 func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err error) {
 	if in.ResourceID != "" {
 		in.Endpoint += "/" + in.ResourceID
 	}
-	p := &pending{endpoint: in.Endpoint, contentType: in.ContentType, result: make(chan receipt, 1)}
-	if p.id, err = uuid.NewV7(); err != nil {
+	id, err := uuid.NewV7()
+	if err != nil {
 		return false, fmt.Errorf("name a call: %w", err)
 	}
 	of, what := "key", []byte(in.Key)
 	if in.Key == "" {
 		of, what = "body", in.Body
 	}
-	if p.hash, err = b.Vault.HMAC(ctx, hashes, []byte(in.Endpoint), []byte(of), what); err != nil {
+	hash, err := b.Vault.HMAC(ctx, hashes, []byte(in.Endpoint), []byte(of), what)
+	if err != nil {
 		return false, err
 	}
-	if p.body, err = b.Vault.SealBytes(ctx, bodies, p.id.String(), in.Body); err != nil {
+	body, err := b.Vault.SealBytes(ctx, bodies, id.String(), in.Body)
+	if err != nil {
 		return false, err
 	}
-	if err := b.enqueue(ctx, p); err != nil {
+	if !b.memory.TryAcquire(int64(len(body))) {
+		return false, errFull
+	}
+	defer b.memory.Release(int64(len(body)))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if err := b.room(ctx); err != nil {
 		return false, err
 	}
-	select {
-	case r := <-p.result:
-		return r.repeated, r.err
-	case <-ctx.Done(): // the call may still be recorded; the provider repeats it
-		return false, ctx.Err()
-	}
-}
-
-// enqueue adds a call to the next transaction, and starts the writer unless it runs.
-func (b *Inbox) enqueue(ctx context.Context, p *pending) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.bytes+len(p.body) > maxPending {
-		return errFull
-	}
-	b.pending, b.bytes = append(b.pending, p), b.bytes+len(p.body)
-	if !b.writing {
-		b.writing = true
-		go b.writePending(context.WithoutCancel(ctx))
-	}
-	return nil
-}
-
-// writeTimeout is the timeout of a transaction that records calls.
-const writeTimeout = 20 * time.Second
-
-// writePending writes pending calls until there are none.
-func (b *Inbox) writePending(ctx context.Context) {
-	for {
-		b.mu.Lock()
-		batch := b.pending[:min(len(b.pending), maxWritten)]
-		b.pending = b.pending[len(batch):]
-		for _, p := range batch {
-			b.bytes -= len(p.body)
-		}
-		if len(batch) == 0 {
-			b.writing = false
-			b.mu.Unlock()
-			return
-		}
-		b.mu.Unlock()
-		within, cancel := context.WithTimeout(ctx, writeTimeout)
-		added, err := b.record(within, batch)
-		cancel()
-		for _, p := range batch {
-			p.result <- receipt{repeated: err == nil && !added[p.id], err: err}
-		}
-	}
-}
-
-// record writes the calls and returns those that were not recorded before.
-func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UUID]bool, err error) {
-	ids, endpoints, types := make([]uuid.UUID, len(batch)), make([]string, len(batch)), make([]string, len(batch))
-	hashed, closed := make([][]byte, len(batch)), make([][]byte, len(batch))
-	for i, p := range batch {
-		ids[i], endpoints[i], types[i], hashed[i], closed[i] = p.id, p.endpoint, p.contentType, p.hash, p.body
-	}
-	added = map[uuid.UUID]bool{}
 	err = b.write(ctx, func(tx pgx.Tx) error {
-		if err := b.room(ctx, tx); err != nil {
-			return err
-		}
-		// Transactions insert in one order, which prevents deadlocks.
-		rows, _ := tx.Query(ctx, `
+		done, err := tx.Exec(ctx, `
 			insert into inbox.call (id, endpoint, key_hash, received_at, content_type, body, verdict, due_at)
-			select id, endpoint, key_hash, $6, content_type, body, 'waiting', now()
-			from unnest($1::uuid[], $2::text[], $3::bytea[], $4::text[], $5::bytea[]) n (id, endpoint, key_hash, content_type, body)
-			order by endpoint, key_hash, id
-			on conflict (endpoint, key_hash) do nothing returning id`, ids, endpoints, hashed, types, closed, b.Now())
-		fresh, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-		if err != nil {
-			return fmt.Errorf("record %d calls: %w", len(batch), err)
-		}
-		for _, id := range fresh {
-			added[id] = true
-		}
-		b.waiting += len(fresh)
-		return nil
+			values ($1, $2, $3, $4, $5, $6, 'waiting', now()) on conflict (endpoint, key_hash) do nothing`,
+			id, in.Endpoint, hash, b.Now(), in.ContentType, body)
+		repeated = done.RowsAffected() == 0
+		return err
 	})
-	if err == nil && len(batch) >= crowd {
-		b.crowded.Store(b.Now().UnixNano())
+	if err != nil {
+		return false, fmt.Errorf("record a call: %w", err)
 	}
 	b.wake()
-	return added, err
+	return repeated, nil
 }
 
 // countInterval is the interval between counts of the waiting calls.
 const countInterval = time.Second
 
-// room returns [errFull] if too many calls wait. Only the writer calls it.
-func (b *Inbox) room(ctx context.Context, tx pgx.Tx) error {
+// room takes the place of one more call. It returns [errFull] if too many calls wait.
+func (b *Inbox) room(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if now := b.Now(); now.Sub(b.counted) >= countInterval {
-		if err := tx.QueryRow(ctx, `select count(*) from inbox.call where verdict = 'waiting'`).Scan(&b.waiting); err != nil {
+		if err := b.Pool.QueryRow(ctx, `select count(*) from inbox.call where verdict = 'waiting'`).Scan(&b.waiting); err != nil {
 			return fmt.Errorf("count the calls that wait: %w", err)
 		}
 		b.counted = now
@@ -158,5 +83,6 @@ func (b *Inbox) room(ctx context.Context, tx pgx.Tx) error {
 	if b.waiting >= b.Room {
 		return errFull
 	}
+	b.waiting++
 	return nil
 }
