@@ -112,7 +112,9 @@ func (p *Pages) Bearer(r *http.Request) (string, uuid.UUID, error) {
 }
 
 // begin gives the browser a session for its forms, without a visitor.
-func (v *visit) begin() { v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}) }
+func (v *visit) begin() { v.keep(v.newSession()) }
+
+func (v *visit) newSession() session { return session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)} }
 
 // recall identifies the visitor.
 func (v *visit) recall() {
@@ -400,7 +402,7 @@ func (v *visit) toProvider() page {
 // token from the fragment.
 func (v *visit) fromProvider() page {
 	token, code := v.r.FormValue("access_token"), v.r.FormValue("error")
-	shown, s := signingIn{Next: within(v.session.Next)}, session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
+	shown, s := signingIn{Next: within(v.session.Next)}, v.newSession()
 	switch {
 	case code == "access_denied":
 		shown.Wrong = "The provider did not let you in."

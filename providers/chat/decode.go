@@ -103,14 +103,13 @@ type envelope struct {
 	Timestamp lenient.Moment `json:"timestamp"`
 	Type      string         `json:"type"`
 	Payload   struct {
-		ID          lenient.Text    `json:"id"`
-		GSID        lenient.Text    `json:"gsId"`
-		Source      lenient.Text    `json:"source"`
-		Destination lenient.Text    `json:"destination"`
-		Phone       lenient.Text    `json:"phone"`
-		Type        string          `json:"type"`
-		Payload     json.RawMessage `json:"payload"`
-		Sender      struct {
+		ID      lenient.Text    `json:"id"`
+		GSID    lenient.Text    `json:"gsId"`
+		Source  lenient.Text    `json:"source"`
+		Phone   lenient.Text    `json:"phone"`
+		Type    string          `json:"type"`
+		Payload json.RawMessage `json:"payload"`
+		Sender  struct {
 			Phone  lenient.Text `json:"phone"`
 			Name   string       `json:"name"`
 			UserID lenient.Text `json:"userId"`
@@ -175,7 +174,7 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 			e.Media = &Media{URL: content.URL, ContentType: content.ContentType}
 		}
 	case "message-event":
-		e.Kind, e.GSID, e.To = Status, string(p.GSID), network.Digits(string(p.Destination))
+		e.Kind, e.GSID = Status, string(p.GSID)
 		e.Code, e.Reason = string(content.Code), content.Reason
 		if content.TS.Time != nil {
 			e.At = content.TS.Time
@@ -199,7 +198,7 @@ func decodeForm(body []byte) ([]Event, error) {
 		Kind: Message, ID: get("MessageSid"), Type: "text", Name: get("ProfileName"), Text: get("Body"), Sender: network.Digits(form.Get("To")),
 	}
 	if status := get("MessageStatus"); status != "" && !form.Has("Body") { // from us to a person
-		e.Kind, e.Type, e.To, e.Sender = Status, status, e.Sender, network.Digits(form.Get("From"))
+		e.Kind, e.Type, e.Sender = Status, status, network.Digits(form.Get("From"))
 		e.Code, e.Reason = get("ErrorCode"), get("ErrorMessage")
 		if status == "undelivered" {
 			e.Type = "failed"

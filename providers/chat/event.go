@@ -55,7 +55,6 @@ type Event struct {
 type Delivery struct {
 	GSID     string // the aggregator's id of the message, beside ID
 	Callback string // our own id of the message
-	To       string // digits of the recipient
 	Code     string // code of a failed status, of a message that the network withholds, or of Failure
 	Title    string
 	Reason   string

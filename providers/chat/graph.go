@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"bahi/domain/messaging/network"
 	"bahi/providers/lenient"
 )
 
@@ -168,7 +167,6 @@ type graphStatus struct {
 	GSID            text   `json:"gs_id"`
 	Status          string `json:"status"`
 	Timestamp       moment `json:"timestamp"`
-	RecipientID     text   `json:"recipient_id"`
 	RecipientUserID text   `json:"recipient_user_id"`
 	Callback        text   `json:"biz_opaque_callback_data"`
 
@@ -340,7 +338,7 @@ func (m graphMessage) event() Event {
 
 func (s graphStatus) event() Event {
 	e := Event{Kind: Status, ID: string(s.ID), Type: s.Status, At: s.Timestamp.Time, UserID: string(s.RecipientUserID),
-		Delivery: Delivery{GSID: string(s.GSID), Callback: string(s.Callback), To: network.Digits(string(s.RecipientID))}}
+		Delivery: Delivery{GSID: string(s.GSID), Callback: string(s.Callback)}}
 	e.note(s.Errors)
 	return e
 }
