@@ -89,13 +89,13 @@ func TestARowIsCorrectedByTheKeyboard(t *testing.T) {
 // TestTheFlowsOnAPhone has the six flows of PAGES.md, by fingers.
 func TestTheFlowsOnAPhone(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	account, clerk := karigar(o), o.Clerk(apptest.Home)
-	clerk.POST("/client", `{"name":"Patel Jewellers"}`).Status(201)
-	order := `{"client_id":2,"date":"2025-03-01","slip_number":"11","items":[{"item_name":"kada","weight":10}]}`
+	o := apptest.Share(t)
+	account, clerk := karigar(o), o.Clerk(o.Home)
+	client := apptest.IdOf(t, []byte(clerk.POST("/client", `{"name":"Patel Jewellers"}`).Status(201).Text))
+	order := fmt.Sprintf(`{"client_id":%d,"date":"2025-03-01","slip_number":"11","items":[{"item_name":"kada","weight":10}]}`, client)
 	clerk.POST("/client-order", order).Status(201)
 	received(o, "payal 100 gm 4 pcs\nring 20.5 gm")
-	c := o.Bearer(o.Key(apptest.Home, answering).Key)
+	c := o.Bearer(o.Key(o.Home, answering).Key)
 	talk := arrives(o, c, channelOf(c, "Sales"), "919812345002", "Asha", "Is A-204 ready?", 0)
 	p := enter(o, `{"ledger":"write","messaging":"write","marketplace":"write"}`)
 	p.Phone()

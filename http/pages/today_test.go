@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"bahi/commands/ledgercmd"
 	"bahi/commands/messagingcmd"
 	"bahi/domain/unit"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -217,21 +219,23 @@ func TestTheTrailIsInWords(t *testing.T) {
 
 func TestPagesNameWhoDidSomething(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	o := apptest.Share(t)
+	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
 	ravi.PUT(apptest.Me, `{"first_name":"Ravi","last_name":"Shah"}`).Status(200)
 	asha.Join(o, ravi, `{"ledger":"write"}`)
 	account := book(o, asha.Client, 1)
-	edit := `{"id":1,"date":"2025-03-01","in_entries":[{"amount":7}]}`
-	ledger := "/bank-ledger/1"
-	ravi.With("Bahi-Workspace", asha.Workspace).PUT(ledger, edit).Status(200)
-	o.Clerk(asha.Workspace).PUT(ledger, `{"id":1,"date":"2025-03-01","in_entries":[{"amount":8}]}`).Status(200)
-	b := signedIn(o, "asha@example.com")
-	row := account + "/rows/1"
+	b := signedIn(o, o.Address("asha"))
+	row := b.rows(account)[0]
+	edit := func(c *apitest.Client, amount int) {
+		c.PUT("/bank-ledger/"+path.Base(account),
+			fmt.Sprintf(`{"id":%s,"date":"2025-03-01","in_entries":[{"amount":%d}]}`, path.Base(row), amount)).Status(200)
+	}
+	edit(ravi.With("Bahi-Workspace", asha.Workspace), 7)
+	edit(o.Clerk(asha.Workspace), 8)
 	b.get(row).Is(200).Says("You added the row", "Ravi Shah edited the row", "API key for a test edited the row")
 	require.NotContains(t, b.get(row).Text, ravi.User.ID)
 
-	his := signedIn(o, "ravi@example.com")
+	his := signedIn(o, o.Address("ravi"))
 	his.submit("/app/", "/app/workspace", "workspace", asha.Workspace).Leads("/app/?done=workspace")
 	his.get(row).Is(200).Says("A member added the row", "You edited the row", "An API key edited the row")
 	asha.DELETE("/api/v1/workspaces/" + asha.Workspace + "/members/" + ravi.User.ID).Status(204)
