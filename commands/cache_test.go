@@ -130,7 +130,7 @@ func TestFollowingGoesOnAfterItsSubscriptionBroke(t *testing.T) {
 	b.catchUp()
 	_, err := Load(t.Context(), b.Cached(), things, "1")
 	require.NoError(t, err)
-	b.store.set(func() { b.store.broken = 1 })
+	b.store.broken.Store(true)
 	for i := range 3 {
 		_, err = Handle(t.Context(), a.Handler, as(t), things, "1", nameThing{Name: strconv.Itoa(i)})
 		require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestFollowingGoesOnAfterItsSubscriptionBroke(t *testing.T) {
 	l, err := Load(t.Context(), b.Cached(), things, "1")
 	require.NoError(t, err)
 	require.Equal(t, "2", l.State.Name)
-	b.store.set(func() { require.Zero(t, b.store.broken) })
+	require.False(t, b.store.broken.Load())
 }
 
 func TestACommandIsNotDecidedOnWhatTheLogHasLost(t *testing.T) {

@@ -17,8 +17,8 @@ func TestACommandGivesUpOnAStreamThatNeverHoldsStill(t *testing.T) {
 	all := nodes(t, 2)
 	all[0].make(t, "1", "start")
 	n := 0
-	all[0].store.set(func() {
-		all[0].store.before = func(context.Context, string) error {
+	all[0].store.Set(func() {
+		all[0].store.Appending = func(context.Context, string) error {
 			n++
 			_, err := Handle(t.Context(), all[1].Handler, as(t), things, "1", nameThing{Name: strconv.Itoa(n)})
 			return err

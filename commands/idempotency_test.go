@@ -31,11 +31,11 @@ func (n *node) crash(before, after string) {
 			if !strings.HasPrefix(stream, prefix) {
 				return nil
 			}
-			n.store.set(func() { n.store.before, n.store.after = nil, nil })
+			n.store.Set(func() { n.store.Appending, n.store.Appended = nil, nil })
 			return errCrash
 		}
 	}
-	n.store.set(func() { n.store.before, n.store.after = once(before), once(after) })
+	n.store.Set(func() { n.store.Appending, n.store.Appended = once(before), once(after) })
 }
 
 // fresh returns a new id at each call.
@@ -216,12 +216,12 @@ func TestAKeyIsFreeAgainWhenItsRequestLostToAnother(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	all[0].make(t, "1", "a")
-	all[0].store.set(func() {
-		all[0].store.before = func(_ context.Context, stream string) error {
+	all[0].store.Set(func() {
+		all[0].store.Appending = func(_ context.Context, stream string) error {
 			if stream != "thing-1" {
 				return nil
 			}
-			all[0].store.set(func() { all[0].store.before = nil })
+			all[0].store.Set(func() { all[0].store.Appending = nil })
 			_, err := Handle(t.Context(), all[1].Handler, as(t), things, "1", endThing{})
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"iter"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,60 +89,17 @@ func (sum) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error)
 	return h.Sum(nil), nil
 }
 
-// failingLog is a log whose operations a test makes fail, at one node.
-type failingLog struct {
+// breakingLog is a node whose subscription a test breaks once.
+type breakingLog struct {
 	*interleavetest.Node
 
-	mu sync.Mutex
-	// before runs before each write; its error replaces the append.
-	before func(ctx context.Context, stream string) error
-	// after runs after each completed write; its error replaces the result.
-	after func(ctx context.Context, stream string) error
-	// broken ends that many subscriptions with an error.
-	broken int
+	broken atomic.Bool
 }
 
-func (f *failingLog) set(do func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	do()
-}
-
-func (f *failingLog) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
-	f.mu.Lock()
-	before, after := f.before, f.after
-	f.mu.Unlock()
-	each := func(ask func(context.Context, string) error) error {
-		for _, w := range t.Writes {
-			if ask == nil {
-				break
-			}
-			if err := ask(ctx, w.Stream); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := each(before); err != nil {
-		return eventstore.Appended{}, err
-	}
-	done, err := f.Node.Append(ctx, t)
-	if err == nil {
-		err = each(after)
-	}
-	return done, err
-}
-
-func (f *failingLog) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+func (f *breakingLog) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
 		for batch, err := range f.Node.Subscribe(ctx, after) {
-			f.mu.Lock()
-			broken := f.broken > 0
-			if broken {
-				f.broken--
-			}
-			f.mu.Unlock()
-			if broken {
+			if f.broken.CompareAndSwap(true, false) {
 				yield(eventstore.Batch{}, eventstore.ErrUnavailable)
 				return
 			}
@@ -157,13 +114,13 @@ func (f *failingLog) Subscribe(ctx context.Context, after event.Position) iter.S
 type node struct {
 	*Handler
 
-	store *failingLog
+	store *breakingLog
 	clock *worktest.Clock
 }
 
 // idle is a node that does not follow the log yet.
 func idle(log *interleavetest.Log) *node {
-	n := &node{store: &failingLog{Node: interleavetest.NewNode(log)}, clock: worktest.NewClock(time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC))}
+	n := &node{store: &breakingLog{Node: interleavetest.NewNode(log)}, clock: worktest.NewClock(time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC))}
 	n.Handler = New(n.store, sum{}, n.clock.Now)
 	return n
 }

@@ -121,8 +121,8 @@ func TestBlocksAdaptToTheirUse(t *testing.T) {
 func TestNumbersFailWithTheStoreAndComeBackWithIt(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
-	n.store.set(func() {
-		n.store.before = func(_ context.Context, stream string) error {
+	n.store.Set(func() {
+		n.store.Appending = func(_ context.Context, stream string) error {
 			if strings.HasPrefix(stream, "number-") {
 				return eventstore.ErrUnavailable
 			}
@@ -153,8 +153,8 @@ func TestNumbersFailWithTheStoreAndComeBackWithIt(t *testing.T) {
 func TestNumbersGiveUpWhenOthersAreAlwaysFaster(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
-	all[0].store.set(func() {
-		all[0].store.before = func(context.Context, string) error {
+	all[0].store.Set(func() {
+		all[0].store.Appending = func(context.Context, string) error {
 			_, err := all[1].reserve(t.Context(), "row", 1)
 			return err
 		}

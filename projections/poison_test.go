@@ -284,6 +284,7 @@ func TestSkipUnparksABuild(t *testing.T) {
 	}
 }
 
+// A reactor, too, handles the events of a transaction together.
 func TestSkipUnparksAReactor(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -301,14 +302,18 @@ func TestSkipUnparksAReactor(t *testing.T) {
 	})
 	run := r.react(t, mail)
 	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
-	r.add(t, "Ant", "Bee", "Cat", "Dog")
+	effects := func() []int { return pgtest.Values[int](t, r.pool, `select position from effect order by 1`) }
+	r.add(t, "Ant")
+	r.together(t, "Bee", "Cat", "Dog")
+	status := run.until("mail", func(s Status) bool { return s.Error != "" })
+	require.Contains(t, status.Error, "event BankAccountOpened at position 3: no recipient")
 	soon(t, "the reactor is parked", func() bool { return ReactorParkedAt(t.Context(), r.pool, "mail", 3) == nil })
+	require.Equal(t, []int{1}, effects())
 	require.ErrorIs(t, ReactorParkedAt(t.Context(), r.pool, "mail", 2), ErrNotParked)
 	r.skip(t, "mail", 0, 3)
 	require.NoError(t, RetryReactor(t.Context(), r.pool, "mail"))
 	run.reached("mail", 5)
-	effects := pgtest.Values[int](t, r.pool, `select position from effect order by 1`)
-	require.Equal(t, []int{1, 2, 4}, effects)
+	require.Equal(t, []int{1, 2, 4}, effects())
 	require.ErrorIs(t, ReactorParkedAt(t.Context(), r.pool, "mail", 3), ErrNotParked)
 }
 
@@ -362,29 +367,6 @@ func TestNoPartOfATransactionIsFoldedAlone(t *testing.T) {
 			require.Equal(t, []string{"a", "b", "c", "d", "e", "f"}, r.names(t, "seen"))
 		})
 	}
-}
-
-func TestAReactorIsParkedBeforeATransaction(t *testing.T) {
-	t.Parallel()
-	r := newFixture(t)
-	r.exec(t, `create table public.effect (position bigint not null)`)
-	run := r.react(t, React("mail", []string{openedName}, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
-		for _, e := range events {
-			if opened, _ := e.Data.(book.AccountOpened); opened.Name == "error" {
-				return errors.New("a mistake")
-			}
-			if _, err := tx.Exec(ctx, `insert into effect values ($1)`, int64(e.Position)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
-	r.together(t, "a", "error", "b")
-	status := run.until("mail", func(s Status) bool { return s.Error != "" })
-	require.Contains(t, status.Error, "event BankAccountOpened at position 2: a mistake")
-	effects := pgtest.Value[int](t, r.pool, `select count(*) from effect`)
-	require.Zero(t, effects)
 }
 
 // A fill's batches end between transactions, even if the store leaves out events of other projections.

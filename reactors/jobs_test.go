@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/domain/event"
+	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
 	"bahi/internal/test/worktest"
 	"bahi/readmodels"
@@ -90,7 +91,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 		Work(Policy{First: time.Millisecond}, func(_ context.Context, job Job[greet]) error {
 			switch {
 			case job.Args.Account == "snooze" && job.Attempt == 1 &&
-				r.exec(`update river.river_job set metadata = metadata where metadata ? 'snoozes'`) == 0:
+				pgtest.Exec(t, r.pool, `update river.river_job set metadata = metadata where metadata ? 'snoozes'`) == 0:
 				return Snooze(time.Millisecond)
 			case job.Args.Account == "fail" && job.Attempt == 1:
 				return errors.New("once")
@@ -161,7 +162,7 @@ func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	run := r.run(jobs, greeter(nil))
 	run.until(working)
 	r.add(names(30)...)
-	run.reached(r.head())
+	run.reached(logtest.Head(t, r.store))
 	require.Eventually(t, func() bool { return greeted.Load() == 30 }, time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool { return r.pool.Stat().AcquiredConns() == 0 }, time.Minute, time.Millisecond,
 		"jobs must not use the requests' connections")
@@ -197,7 +198,7 @@ func TestAJobThatWasLostWithItsProcessRunsAgainAfterItsOwnTimeout(t *testing.T) 
 	}})
 	r.insert(jobs, hang{})
 	r.insert(jobs, greet{})
-	require.EqualValues(t, 2, r.exec(`
+	require.EqualValues(t, 2, pgtest.Exec(t, r.pool, `
 		update river.river_job set state = 'running', attempt = 1, attempted_at = now() - interval '16 seconds', attempted_by = '{killed}'`))
 	worktest.Background(r.t, jobs.Run)
 	require.Equal(t, 2, r.job("hang", "completed").Attempt)
@@ -259,7 +260,8 @@ func TestWorkersStartAgainAfterALostConnection(t *testing.T) {
 	pgtest.Exec(t, tx, `lock table river.river_queue`)
 	worktest.Background(r.t, jobs.Run)
 	require.Eventually(t, func() bool {
-		return r.exec(`select pg_terminate_backend(pid) from pg_locks where not granted and relation = 'river.river_queue'::regclass`) > 0 &&
+		return pgtest.Exec(t, r.pool, `select pg_terminate_backend(pid) from pg_locks
+			where not granted and relation = 'river.river_queue'::regclass`) > 0 &&
 			strings.Contains(r.said.String(), "starting the workers failed; trying again")
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, tx.Rollback(t.Context()))

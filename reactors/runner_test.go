@@ -80,18 +80,6 @@ func (r *fixture) add(names ...string) []string {
 	return ids
 }
 
-func (r *fixture) head() event.Position {
-	r.t.Helper()
-	head, err := r.store.Head(r.t.Context())
-	require.NoError(r.t, err)
-	return head
-}
-
-func (r *fixture) exec(sql string, args ...any) int64 {
-	r.t.Helper()
-	return pgtest.Exec(r.t, r.pool, sql, args...)
-}
-
 // events returns the event of each job.
 func (r *fixture) events() []string {
 	r.t.Helper()
@@ -188,17 +176,17 @@ func TestKilledRunnerAddsEachJobOnce(t *testing.T) {
 		want = append(want, r.add(names(10)...)...)
 		switch round % 3 {
 		case 0:
-			killed += r.exec(kill)
+			killed += pgtest.Exec(t, r.pool, kill)
 		case 1:
 			run.stop()
 			r.store = logtest.Reopen(t, r.pool)
 			run = r.run(jobs, reactor)
 		default: // kill at a random moment
-			run.reached(r.head() - 5)
-			killed += r.exec(kill)
+			run.reached(logtest.Head(t, r.store) - 5)
+			killed += pgtest.Exec(t, r.pool, kill)
 		}
 	}
-	run.reached(r.head())
+	run.reached(logtest.Head(t, r.store))
 	require.Positive(t, killed)
 	require.ElementsMatch(t, want, r.events())
 }
@@ -213,15 +201,15 @@ func TestAPlacedReactorMissesNoEvent(t *testing.T) {
 	want := r.add("SBI")
 	place() // another process's start does not move it
 	run := r.run(jobs, reactor)
-	run.reached(r.head())
+	run.reached(logtest.Head(t, r.store))
 	run.stop()
 	require.Equal(t, want, r.events())
 
 	// the checkpoint of a former log
-	r.exec(`update reactor.checkpoint set store_id = gen_random_uuid(), position = 1, error = 'sick'`)
+	pgtest.Exec(t, r.pool, `update reactor.checkpoint set store_id = gen_random_uuid(), position = 1, error = 'sick'`)
 	place()
-	require.EqualValues(t, 1, r.exec(`delete from reactor.checkpoint where store_id = $1 and position = $2 and error is null`,
-		r.store.ID(), int64(r.head())))
+	require.EqualValues(t, 1, pgtest.Exec(t, r.pool, `delete from reactor.checkpoint where store_id = $1 and position = $2 and error is null`,
+		r.store.ID(), int64(logtest.Head(t, r.store))))
 	require.Contains(t, r.said.String(), "of another log")
 }
 
@@ -232,7 +220,7 @@ func TestReactorWithoutACheckpointStartsAtTheHead(t *testing.T) {
 	run := r.run(r.jobs(Config{}), greeter(nil))
 	run.until(working)
 	want := r.add("SBI")
-	run.reached(r.head())
+	run.reached(logtest.Head(t, r.store))
 	require.Equal(t, want, r.events())
 	require.Contains(t, r.said.String(), `level=INFO msg="reactor starts without a checkpoint" reactor=greeter after=5`)
 }
@@ -251,14 +239,14 @@ func TestCheckpointOfAnotherLogIsDiscardedWithAWarning(t *testing.T) {
 			run := r.run(jobs, reactor)
 			run.until(working)
 			want := r.add("SBI")
-			run.reached(r.head())
+			run.reached(logtest.Head(t, r.store))
 			run.stop()
-			require.EqualValues(t, 1, r.exec(sql))
+			require.EqualValues(t, 1, pgtest.Exec(t, r.pool, sql))
 			r.add("never greeted")
 			run = r.run(jobs, reactor)
 			run.until(working)
 			want = append(want, r.add("SBI")...)
-			run.reached(r.head())
+			run.reached(logtest.Head(t, r.store))
 			require.Equal(t, want, r.events())
 			require.Contains(t, r.said.String(), `level=WARN msg="reactor's checkpoint does not match the log; starting at the log's head" `+
 				`reactor=greeter`)
@@ -283,7 +271,7 @@ func TestFailedReactionParksTheReactorUntilItIsRepaired(t *testing.T) {
 	run.stop()
 
 	mended := r.run(jobs, greeter(nil))
-	mended.reached(r.head())
+	mended.reached(logtest.Head(t, r.store))
 	require.Equal(t, want, r.events())
 }
 
@@ -316,7 +304,7 @@ func TestReplayAddsOnlyMissingJobs(t *testing.T) {
 	run := r.run(jobs, reactor)
 	run.until(working)
 	known := r.add(names(4)...)
-	run.reached(r.head())
+	run.reached(logtest.Head(t, r.store))
 
 	var shown event.Position
 	done, err := run.Replay(t.Context(), reactor, 1, func(at, _ event.Position) { shown = at })
@@ -329,12 +317,12 @@ func TestReplayAddsOnlyMissingJobs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Replayed{Events: 7, Jobs: 1, UpTo: 7}, done)
 
-	r.exec(`delete from river.river_job`) // as River deletes done jobs
+	pgtest.Exec(t, r.pool, `delete from river.river_job`) // as River deletes done jobs
 	done, err = run.Replay(t.Context(), reactor, 0, nil)
 	require.NoError(t, err)
 	require.Equal(t, 7, done.Jobs)
 
-	r.exec(`update reactor.checkpoint set store_id = $1`, uuid.New())
+	pgtest.Exec(t, r.pool, `update reactor.checkpoint set store_id = $1`, uuid.New())
 	_, err = run.Replay(t.Context(), reactor, 0, nil)
 	require.ErrorIs(t, err, ErrOtherLog)
 }
@@ -395,9 +383,9 @@ func TestAReactorThatGathersWaitsForOtherEvents(t *testing.T) {
 	p.until(func(projections.Status) bool {
 		return working(p.Statuses()["patient"]) && working(p.Statuses()["greeter"])
 	})
-	before := r.head()
+	before := logtest.Head(t, r.store)
 	ids := r.add("SBI")
-	p.reached(r.head())
+	p.reached(logtest.Head(t, r.store))
 	require.Equal(t, ids, r.events())
 	require.Equal(t, before, p.Statuses()["patient"].Position)
 }
@@ -406,7 +394,7 @@ func TestJobsThatNobodyWantsAreNotAdded(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
 	ids := r.add("SBI", "HDFC", "ICICI")
-	head := r.head()
+	head := logtest.Head(t, r.store)
 	var fails error
 	jobs := r.jobs(Config{Workers: Workers{WorkIf(Policy{}, func(_ context.Context, asOf event.Position, all []Wanted[greet]) ([]bool, error) {
 		require.Equal(t, head, asOf)

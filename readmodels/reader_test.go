@@ -98,11 +98,6 @@ func (s *fixture) tryAdd(ctx context.Context, name string) (event.Position, erro
 	return done.Position, err
 }
 
-func (s *fixture) exec(t *testing.T, sql string) {
-	t.Helper()
-	pgtest.Exec(t, s.pool, sql)
-}
-
 var errNoName = errors.New("no such name")
 
 // list and count are the two ways of reading.
@@ -219,7 +214,7 @@ func TestAProjectionThatIsNotOfThisLogIsStaleWhereverItStands(t *testing.T) {
 	s := built(t, 3)
 	for _, sql := range []string{`update projection.generation set error = 'the log has no such event there'`,
 		`update projection.generation set error = null; delete from log.event where position > 1`} {
-		s.exec(t, sql)
+		pgtest.Exec(t, s.pool, sql)
 		f := &readmodels.At{Wait: forever}
 		n, err := count(t.Context(), s.reader, f)
 		require.NoError(t, err)
@@ -231,7 +226,7 @@ func TestAProjectionThatIsNotOfThisLogIsStaleWhereverItStands(t *testing.T) {
 func staleImmediately(t *testing.T, stop string) {
 	t.Helper()
 	s := built(t, 2)
-	s.exec(t, `update projection.generation set `+stop)
+	pgtest.Exec(t, s.pool, `update projection.generation set `+stop)
 	f := &readmodels.At{Wait: forever}
 	n, err := count(t.Context(), s.reader, f)
 	require.NoError(t, err)
@@ -335,7 +330,7 @@ func TestTablesThatAreGoneAreNotWaitedForForEver(t *testing.T) {
 	s := built(t, 1)
 	_, err := count(t.Context(), s.reader, nil)
 	require.NoError(t, err)
-	s.exec(t, `drop schema names_g1 cascade`)
+	pgtest.Exec(t, s.pool, `drop schema names_g1 cascade`)
 	for range 2 {
 		_, err = count(t.Context(), s.reader, &readmodels.At{Wait: 20 * time.Millisecond})
 		require.ErrorIs(t, err, readmodels.ErrNotBuilt)

@@ -123,7 +123,7 @@ func (d *database) tree() *auditview.Tree {
 // forge builds the tree and the checkpoints again.
 func (d *database) forge(t *testing.T) {
 	t.Helper()
-	d.exec(t, `drop schema audit_g1 cascade; delete from projection.generation; delete from audit.checkpoint`)
+	pgtest.Exec(t, d.pool, `drop schema audit_g1 cascade; delete from projection.generation; delete from audit.checkpoint`)
 	d.sign(t)
 }
 
@@ -137,11 +137,6 @@ func (d *database) signed(t *testing.T, size uint64) []byte {
 	text, err := tlog.Checkpoint{Origin: key.Name(), Size: size, Root: tree.Root(), At: time.Now(), Position: event.Position(size)}.Sign(key)
 	require.NoError(t, err)
 	return text
-}
-
-func (d *database) exec(t *testing.T, sql string) {
-	t.Helper()
-	pgtest.Exec(t, d.pool, sql)
 }
 
 func TestLogInADatabase(t *testing.T) {
@@ -177,7 +172,7 @@ func (e *evidence) verified(t *testing.T) {
 func (e *evidence) lost(t *testing.T) {
 	t.Parallel()
 	d := e.open(t)
-	d.exec(t, `delete from log.event; update log.identity set store_id = gen_random_uuid()`)
+	pgtest.Exec(t, d.pool, `delete from log.event; update log.identity set store_id = gen_random_uuid()`)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--key", d.key)
 	require.Equal(t, 2, status, out+problems)
 	require.Contains(t, problems, "which is not in this database: its log is empty")
@@ -207,7 +202,7 @@ func (e *evidence) changed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := e.open(t)
-			d.exec(t, sql)
+			pgtest.Exec(t, d.pool, sql)
 			out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept)
 			require.Equal(t, 1, status, out+problems)
 			require.Contains(t, out, "TAMPERED. The first bad event is event 150")
@@ -230,8 +225,8 @@ func (e *evidence) changed(t *testing.T) {
 func (e *evidence) wrongCheckpoints(t *testing.T) {
 	t.Parallel()
 	d := e.open(t)
-	d.exec(t, `update log.event set data = '{"amount": 1}' where position = 150`)
-	d.exec(t, `update audit.checkpoint set note = replace(note, 'position 300', 'position 301')`)
+	pgtest.Exec(t, d.pool, `update log.event set data = '{"amount": 1}' where position = 150`)
+	pgtest.Exec(t, d.pool, `update audit.checkpoint set note = replace(note, 'position 300', 'position 301')`)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept, "--key", d.key)
 	require.Equal(t, 1, status, out+problems)
 	require.Contains(t, out, "TAMPERED. The first bad event is event 150")
@@ -245,7 +240,7 @@ func (e *evidence) wrongCheckpoints(t *testing.T) {
 func (e *evidence) truncated(t *testing.T) {
 	t.Parallel()
 	d := e.open(t)
-	d.exec(t, `delete from audit.checkpoint; delete from log.event where position > 250`)
+	pgtest.Exec(t, d.pool, `delete from audit.checkpoint; delete from log.event where position > 250`)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.short, "--key", d.key, "--compare", d.archive)
 	require.Equal(t, 1, status, out+problems)
 	require.Contains(t, out, "TAMPERED. The first bad event is event 251: the events before it are those of "+d.archive+", which is proven.")
@@ -274,7 +269,7 @@ func (e *evidence) invalidRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := e.open(t)
-			d.exec(t, c.sql)
+			pgtest.Exec(t, d.pool, c.sql)
 			out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept)
 			require.Equal(t, 1, status, out+problems)
 			require.Contains(t, out, fmt.Sprintf("TAMPERED. The first bad event is event %d:", c.event))
@@ -291,11 +286,12 @@ func (e *evidence) invalidRows(t *testing.T) {
 func (e *evidence) abandoned(t *testing.T) {
 	t.Parallel()
 	d := e.open(t)
-	d.exec(t, `update log.event set data = '{"amount": 1}' where position = 150; update audit.checkpoint set abandoned = 150`)
+	pgtest.Exec(t, d.pool, `update log.event set data = '{"amount": 1}' where position = 150; update audit.checkpoint set abandoned = 150`)
 	out, _, status := verifyBy(t, "store", "--url", d.url, "--key", d.key)
 	require.Equal(t, 1, status, out)
 	require.Contains(t, out, "TAMPERED. The first bad event is event 150")
-	d.exec(t, `insert into log.event select 301, 0, recorded_at, gen_random_uuid(), false, 'audit-log', 'CheckpointRestoreAccepted',
+	pgtest.Exec(t, d.pool, `insert into log.event
+		select 301, 0, recorded_at, gen_random_uuid(), false, 'audit-log', 'CheckpointRestoreAccepted',
 		'{"kept":{"size":0,"root":null},"newest":{"size":300,"root":null},"abandoned":1,"last_number":1,"reason":"x"}', meta from log.event
 			where position = 300`)
 	out, _, status = verifyBy(t, "store", "--url", d.url, "--key", d.key)

@@ -79,8 +79,8 @@ func TestTheLogNamesNobody(t *testing.T) {
 func (n *node) paused(prefix string) (reached <-chan struct{}, goOn func()) {
 	at, on := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	n.store.set(func() {
-		n.store.before = func(_ context.Context, stream string) error {
+	n.store.Set(func() {
+		n.store.Appending = func(_ context.Context, stream string) error {
 			if strings.HasPrefix(stream, prefix) {
 				once.Do(func() {
 					close(at)
@@ -121,7 +121,7 @@ func TestNobodyIsRefusedWhileTheLogIsAway(t *testing.T) {
 	require.NoError(t, err)
 	who, err := n.ring.Authenticate(t.Context(), in.Tokens.Access)
 	require.NoError(t, err)
-	n.store.set(func() { n.store.read = func(context.Context, string) error { return eventstore.ErrUnavailable } })
+	n.store.Set(func() { n.store.Reading = func(context.Context, string) error { return eventstore.ErrUnavailable } })
 	for what, ask := range map[string]func() error{
 		"register": func() error {
 			_, err := n.Register(t.Context(), commands.Request{}, registration("ravi@example.org"))

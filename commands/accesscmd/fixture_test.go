@@ -3,10 +3,7 @@ package accesscmd_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"iter"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,9 +15,7 @@ import (
 	"bahi/commands/accesscmd"
 	"bahi/commands/accesscmd/credentials"
 	"bahi/domain/access/user"
-	"bahi/domain/event"
 	"bahi/domain/patch"
-	"bahi/eventstore"
 	"bahi/eventstore/vault"
 	"bahi/internal/test/interleavetest"
 	"bahi/internal/test/lawstest"
@@ -39,7 +34,7 @@ type fixture struct {
 	nodes []*node
 	log   *interleavetest.Node
 	vault hashes
-	hears []*failingLog // of the nodes that follow the log
+	hears []*interleavetest.Node // of the nodes that follow the log
 
 	*worktest.Clock
 }
@@ -63,77 +58,22 @@ type node struct {
 
 	fixture *fixture
 	ring    *accesscmd.TokenRing
-	store   *failingLog
-}
-
-// failingLog is a log with failures on demand. Each hook may be nil; its error replaces the operation.
-type failingLog struct {
-	*interleavetest.Node
-
-	mu     sync.Mutex
-	read   func(ctx context.Context, stream string) error
-	before func(ctx context.Context, stream string) error
-	after  func(ctx context.Context, stream string) error
-}
-
-func (f *failingLog) set(do func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	do()
+	store   *interleavetest.Node
 }
 
 // dying does work in a process that dies before its nth append to a stream, if it comes to that.
 func (n *node) dying(nth int, work func() error) error {
 	count := 0
-	n.store.set(func() {
-		n.store.before = func(context.Context, string) error {
+	n.store.Set(func() {
+		n.store.Appending = func(context.Context, string) error {
 			if count++; count == nth {
 				return errCrash
 			}
 			return nil
 		}
 	})
-	defer n.store.set(func() { n.store.before = nil })
+	defer n.store.Set(func() { n.store.Appending = nil })
 	return work()
-}
-
-func (f *failingLog) ask(ctx context.Context, which *func(context.Context, string) error, stream string) error {
-	f.mu.Lock()
-	hook := *which
-	f.mu.Unlock()
-	if hook == nil {
-		return nil
-	}
-	return hook(ctx, stream)
-}
-
-func (f *failingLog) Append(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
-	for _, w := range t.Writes {
-		if err := f.ask(ctx, &f.before, w.Stream); err != nil {
-			return done, err
-		}
-	}
-	done, err = f.Node.Append(ctx, t)
-	for _, w := range t.Writes {
-		if err != nil {
-			break
-		}
-		if err = f.ask(ctx, &f.after, w.Stream); err != nil {
-			err = fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
-		}
-	}
-	return done, err
-}
-
-func (f *failingLog) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction,
-) iter.Seq2[event.Stored, error] {
-	return func(yield func(event.Stored, error) bool) {
-		if err := f.ask(ctx, &f.read, stream); err != nil {
-			yield(event.Stored{}, err)
-			return
-		}
-		f.Node.ReadStream(ctx, stream, from, direction)(yield)
-	}
 }
 
 // post takes requests for mails: http/accesshttp's tests read the mails.
@@ -155,7 +95,7 @@ func newFixture(t *testing.T, count int) *fixture {
 	settings.Hash, settings.Hashes = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, 4
 	tn.log = interleavetest.NewNode(interleavetest.NewLog())
 	for range count {
-		n := &node{fixture: tn, store: &failingLog{Node: interleavetest.NewNode(tn.log.Log)}}
+		n := &node{fixture: tn, store: interleavetest.NewNode(tn.log.Log)}
 		c, err := credentials.Open(pool, opened, settings, tn.Now)
 		require.NoError(t, err)
 		n.Accounts = &accesscmd.Accounts{

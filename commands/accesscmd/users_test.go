@@ -248,10 +248,7 @@ func TestAcceptingIsIdempotentByKey(t *testing.T) {
 func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"request-", "workspace-"} {
-		for what, hook := range map[string]func(f *failingLog) *func(context.Context, string) error{
-			"before": func(f *failingLog) *func(context.Context, string) error { return &f.before },
-			"after":  func(f *failingLog) *func(context.Context, string) error { return &f.after },
-		} {
+		for what, refusal := range map[string]error{"before": eventstore.ErrUnavailable, "after": eventstore.ErrInDoubt} {
 			t.Run(what+" "+prefix, func(t *testing.T) {
 				t.Parallel()
 				tn := newFixture(t, 2)
@@ -260,12 +257,17 @@ func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 				token := o.invite(t, "ravi@example.org", clerk)
 				req := ravi.by(t, ravi.owner, workspace.Owner)
 				req.Key = "k"
-				n.store.set(func() {
-					*hook(n.store) = func(_ context.Context, stream string) error {
-						if strings.HasPrefix(stream, prefix) {
-							return eventstore.ErrUnavailable
-						}
-						return nil
+				hook := func(_ context.Context, stream string) error {
+					if strings.HasPrefix(stream, prefix) {
+						return refusal
+					}
+					return nil
+				}
+				n.store.Set(func() {
+					if what == "before" {
+						n.store.Appending = hook
+					} else {
+						n.store.Appended = hook
 					}
 				})
 				_, _, err := n.Accept(t.Context(), req, token, ravi.owner)

@@ -16,7 +16,6 @@ import (
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
 	"bahi/domain/actor"
-	"bahi/domain/event"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
@@ -151,11 +150,4 @@ func (n *node) lock(t *testing.T, through *unit.Date) {
 	t.Helper()
 	_, err := n.SetLock(t.Context(), as(t), bookslock.Set{Through: through})
 	require.NoError(t, err)
-}
-
-func (o *fixture) head(t *testing.T) event.Position {
-	t.Helper()
-	head, err := o.store.Head(t.Context())
-	require.NoError(t, err)
-	return head
 }

@@ -25,6 +25,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/eventstore"
 	"bahi/internal/test/interleavetest"
+	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
 	"bahi/readmodels/ledgerview"
 )
@@ -187,12 +188,12 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	o.park(t)
 	n.add(t, account, today-10)
 	n.lock(t, new(today-10))
-	before := o.head(t)
+	before := logtest.Head(t, o.store)
 	_, err := ledgercmd.DeleteAccount(t.Context(), as(t), n.Books, bank.Ledger, account)
 	refused, _ := errors.AsType[*fault.Error](err)
 	require.NotNil(t, refused, "%v", err)
 	require.Equal(t, fault.Unavailable, refused.Kind)
-	require.Equal(t, before, o.head(t))
+	require.Equal(t, before, logtest.Head(t, o.store))
 }
 
 // park parks the books at an unreadable event.

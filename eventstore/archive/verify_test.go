@@ -66,17 +66,6 @@ func (l *text) checkpoints(t testing.TB, key tlog.Key, sizes ...int) (signed [][
 	return signed
 }
 
-// archived returns a log in an archive with checkpoints.
-func archived(t testing.TB, l *text, key tlog.Key, sizes ...int) *Archive {
-	t.Helper()
-	o := l.options()
-	o.Checkpoints, o.PublicKeys = l.checkpoints(t, key, sizes...), []string{key.Public()}
-	dir := createWith(t, l, o)
-	a, err := Open(dir)
-	require.NoError(t, err)
-	return a
-}
-
 func kept(t testing.TB, l *text, key tlog.Key, size int) []tlog.RetainedCheckpoint {
 	t.Helper()
 	kept, err := trust(t, key).Collect(tlog.Origin(l.id), "kept.txt", l.checkpoints(t, key, size)[0])
@@ -91,32 +80,6 @@ func verified(t testing.TB, dir string, keys tlog.Keys, kept []tlog.RetainedChec
 	r, err := a.Verify(t.Context(), keys, kept, nil)
 	require.NoError(t, err)
 	return r
-}
-
-func TestArchiveIsVerifiedByTrustedCheckpoints(t *testing.T) {
-	t.Parallel()
-	l := logOf(20)
-	key, other := keyOf(t, l, 1), keyOf(t, l, 2)
-	a := archived(t, l, key, 3, 10, 18)
-	verify := func(keys tlog.Keys, kept []tlog.RetainedCheckpoint) tlog.Result {
-		t.Helper()
-		r, err := a.Verify(t.Context(), keys, kept, nil)
-		require.NoError(t, err)
-		require.Nil(t, r.Finding)
-		return r
-	}
-	r := verify(trust(t, key), nil)
-	require.Equal(t, tlog.Verified, r.Verdict())
-	require.EqualValues(t, 18, r.Proven)
-	require.Equal(t, 3, r.Trusted)
-	r = verify(trust(t, other), nil)
-	require.Equal(t, tlog.Undecided, r.Verdict(), "signed by an unknown key")
-	require.Equal(t, 3, r.Agreed)
-	r = verify(tlog.Keys{}, nil)
-	require.Equal(t, tlog.Undecided, r.Verdict())
-	r = verify(tlog.Keys{}, kept(t, l, key, 15))
-	require.Equal(t, tlog.Verified, r.Verdict())
-	require.EqualValues(t, 15, r.Proven)
 }
 
 func TestDamageIsFoundNextToForgery(t *testing.T) {

@@ -215,6 +215,7 @@ func TestAWriteIsAnsweredWhileTheOrdersAreLate(t *testing.T) {
 	for _, derived := range []string{"client_name", "delivered_weight", "pending_weight", "status"} {
 		require.NotContains(t, late.Text, derived)
 	}
+	s.clerk.PUT(fmt.Sprint("/client-order/", apptest.IdOf(t, []byte(late.Text))), `{"slip_number":"14"}`).Status(200)
 	require.Contains(t, late.Text, `"slip_number":"13"`)
 	s.delivers(s.order, "5")
 	read := s.clerk.GET(s.path()).Status(200)

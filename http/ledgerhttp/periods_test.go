@@ -203,8 +203,11 @@ func TestOpenItemsOfAPeriodAreListed(t *testing.T) {
 	clerk.POST("/khata-submit", fmt.Sprintf(`{"upload_id":%d,"entries":[{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-31",`+
 		`"item_name":"cash","amount":20000}]}`, *inside.UploadID, bank)).Status(201)
 	o.Park()
-	clerk.POST(apptest.Ledger(bank), apptest.Deposit("2025-04-02", "1")).Status(201)
+	whole := clerk.With("Prefer", "return=representation")
+	late := whole.POST(apptest.Ledger(bank), apptest.Deposit("2025-04-02", "1")).Status(201)
+	require.NotContains(t, late.Text, "balance", "nobody knows it yet")
 	require.Eventually(t, o.Parked, time.Minute, 5*time.Millisecond)
+	require.Contains(t, apptest.Readiness(t, o.Anonymous()).Text, `"parked"`, "its answers are marked, and the node stays")
 	clerk.POST(seals, closeIt).Problem(409, "The period through 2025-03-31 has open items", "projections", "projection books is parked")
 }
 

@@ -291,7 +291,7 @@ func (s *ledgerSuite) deletions() {
 	s.amounts(nil, nil)
 }
 
-// answers checks the optional balances of responses, pages, and the statement as a spreadsheet.
+// answers checks the optional balances of responses, pages, the statement as a spreadsheet, and that rows that were read can be posted.
 func (s *ledgerSuite) answers() {
 	s.post("2025-03-01", s.in[:1], nil)
 	row := body("2025-03-02", nil, s.out[:1])
@@ -316,6 +316,11 @@ func (s *ledgerSuite) answers() {
 		want += "," + fine
 	}
 	require.True(s, strings.HasPrefix(lines[4], "closing,") && strings.HasSuffix(lines[4], want), lines[4])
+
+	read := s.clerk.GET(s.of(s.at.Ledger)).Status(200).Text
+	s.account = s.open("Ali")
+	s.clerk.POST(s.of(s.at.Ledger, "/rows"), `{"rows":`+read+`}`).Status(201)
+	s.amounts(s.in[:1], s.out[:1])
 }
 
 // others requests rows by the paths of other accounts.

@@ -72,24 +72,6 @@ func replies(t *testing.T, c *apitest.Client, contact int64, n int) []messagingv
 	}, func(out []messagingview.Message) bool { return len(out) >= n })
 }
 
-// The rows of a statement keep the names of their columns, IN and OUT among them.
-func TestABotAnswersFromAStatementOfTheBooks(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c := o.Bearer(o.Key(o.Home, `{"messaging":"write","ledger":"write"}`).Key)
-	account := apptest.Open(c, "HDFC")
-	apptest.Post(c, account, `{"date":"2025-03-01","in_entries":[{"amount":12500,"description":"Opening deposit"}]}`)
-	apptest.Post(c, account, `{"date":"2025-03-05","out_entries":[{"amount":12000,"description":"Rent for the workshop"}]}`)
-	b := botOf(t, c, "")
-	taughtAs(t, c, b, "application/pdf", c.GET(apptest.Ledger(account, "/statement.pdf")).Status(200).Text)
-	for question, want := range map[string]string{
-		"How much was the rent for the workshop?": "Details: Rent for the workshop; OUT (naame) Cash ₹: 12,000.00; Balance Cash ₹: 500.00",
-		"opening deposit?":                        "Details: Opening deposit; IN (jama) Cash ₹: 12,500.00; Balance Cash ₹: 12,500.00",
-	} {
-		c.POST(botAt(b.ID, "/try"), fmt.Sprintf(`{"text":%q}`, question)).Status(200).Contains(want)
-	}
-}
-
 func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	t.Parallel()
 	o, c, sales := openSales(t)

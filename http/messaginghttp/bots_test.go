@@ -342,7 +342,7 @@ func TestABotAnswersFromTheStatementOfEachLedger(t *testing.T) {
 			`{"date":"2025-04-05","out_entries":[{"amount":400,"description":"Rent for the shop"},{"amount":50,"description":"Total"}]}`,
 		}, "/statement.pdf", map[string][]string{
 			"what is the balance?":      {"Details: Closing balance; Balance Cash ₹: 12,050.00"},
-			"what was paid on 5 April?": {"05 Apr: Rent for the shop", "05 Apr: Total; OUT (naame) Cash ₹: 50.00"},
+			"what was paid on 5 April?": {"05 Apr: Rent for the shop", "05 Apr: Total; OUT (naame) Cash ₹: 50.00; Balance Cash ₹: 12,050.00"},
 			"total paid?":               {"Details: Total; IN (jama) Cash ₹: 12,500.00; OUT (naame) Cash ₹: 450.00"},
 			"5 अप्रैल को क्या दिया?": {"05 Apr: Rent for the shop", "05 Apr: Total"},
 		}},

@@ -27,8 +27,8 @@ var inputOf = regexp.MustCompile(`<(?:input|select|textarea) [^>]*id="(f-[^"]+)"
 
 func TestDocsOfTheInterface(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b, member := visitor(o), byKey(o, apptest.Home, write)
+	o := apptest.Share(t)
+	b, member := visitor(o), byKey(o, o.Home, write)
 	var document struct {
 		Paths map[string]map[string]struct {
 			ID string `json:"operationId"`

@@ -116,7 +116,7 @@ func TestPagesFit(t *testing.T) {
 	o := apptest.Start(t)
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi.of.the.long.address@example.com")
 	o.Home = asha.Workspace
-	shopfront, product := shopOf(o)
+	shopfront, product := shopOf(o, apptest.Home)
 	account := keptBooks(o)
 	draft := keptOrders(o)
 	clerk, company := keptTrade(o)

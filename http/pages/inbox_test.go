@@ -194,8 +194,8 @@ const inTalk = `location.pathname.startsWith("/app/inbox/") && document.activeEl
 // TestContactsAreAnsweredByTheKeyboard is the sixth flow of PAGES.md.
 func TestContactsAreAnsweredByTheKeyboard(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	c := o.Bearer(o.Key(apptest.Home, messages).Key)
+	o := apptest.Share(t)
+	c := o.Bearer(o.Key(o.Home, messages).Key)
 	sales := channelOf(c, "Sales")
 	ravi := arrives(o, c, sales, "919812345001", "Ravi", "When do you open?", time.Hour)
 	asha := arrives(o, c, sales, "919812345002", "Asha", "Is A-204 ready?", 0)

@@ -169,52 +169,46 @@ func TestABrowserGetsAPageForARefusal(t *testing.T) {
 
 func TestMailedLinksDoWhatTheySayOnAButton(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	b := visitor(o)
-	registration := apptest.Registration("ravi@example.com")
+	registration := apptest.Registration(o.Address("ravi"))
 	pairs := []string{}
 	for name, value := range registration {
 		pairs = append(pairs, name, value)
 	}
 	b.submit("/app/register", "/app/register", append(pairs, "password", "x")...).Is(422)
 	b.submit("/app/register", "/app/register", pairs...).Is(200).Says("a link there confirms your address")
-	b.submit("/app/sign-in", "/app/sign-in", "email", "ravi@example.com", "password", apptest.GoodPassword).Is(401).Says("Forgot password")
+	b.submit("/app/sign-in", "/app/sign-in", "email", o.Address("ravi"), "password", apptest.GoodPassword).Is(401).Says("Forgot password")
 
-	link := func(address, subject string) string {
-		page, token := apptest.Link(t, o.Mailed(address, subject, 1))
-		u, err := url.Parse(page)
-		require.NoError(t, err)
-		return u.Path + "?token=" + url.QueryEscape(token)
-	}
-	verify := link("ravi@example.com", apptest.VerifySubject)
+	verify := mailed(o, o.Address("ravi"), apptest.VerifySubject)
 	for range 2 { // a scanner of mails follows the link
 		b.get(verify).Is(200).Says("Confirm your address")
 	}
 	b.submit(verify, "/auth/verify-email").Is(200).Says("Your address is confirmed.")
-	signedIn(o, "ravi@example.com").get("/app/").Is(200)
+	signedIn(o, o.Address("ravi")).get("/app/").Is(200)
 
-	b.submit("/app/forgot", "/app/forgot", "email", "ravi@example.com").Is(200).Says("a mail is on its way")
-	reset := link("ravi@example.com", apptest.ResetSubject)
+	b.submit("/app/forgot", "/app/forgot", "email", o.Address("ravi")).Is(200).Says("a mail is on its way")
+	reset := mailed(o, o.Address("ravi"), apptest.ResetSubject)
 	b.submit(reset, "/auth/reset-password", "new_password", "short").Is(422)
 	b.submit(reset, "/auth/reset-password", "new_password", "a better password 12").Is(200).Says("The password is set.")
-	b.submit("/app/sign-in", "/app/sign-in", "email", "ravi@example.com", "password", "a better password 12").Leads("/app/")
+	b.submit("/app/sign-in", "/app/sign-in", "email", o.Address("ravi"), "password", "a better password 12").Leads("/app/")
 
 	const companies = "/app/list/companies"
-	b.submitOf(companies, companies, `value="create-company"`, "name", "Ravi Mills", "email", "mills@example.com").Is(303)
-	confirm := link("mills@example.com", "Confirm the address of Ravi Mills")
+	b.submitOf(companies, companies, `value="create-company"`, "name", "Ravi Mills", "email", o.Address("mills")).Is(303)
+	confirm := mailed(o, o.Address("mills"), "Confirm the address of Ravi Mills")
 	b.get(confirm).Is(200).Says("The button confirms that enquiries may be sent to this address.")
 	b.submit(confirm, "/companies/confirm-email").Is(200).Says("The address is confirmed.")
 
-	asha := o.Person("asha@example.com")
-	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("ravi@example.com", `{"ledger":"read"}`)).Status(201)
-	invited := link("ravi@example.com", apptest.InviteSubject)
+	asha := o.Person(o.Address("asha"))
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite(o.Address("ravi"), `{"ledger":"read"}`)).Status(201)
+	invited := mailed(o, o.Address("ravi"), apptest.InviteSubject)
 	b.submit(invited, "/invitations/accept").Is(303)
 
-	b.follow(b.submitOf(settings, settings, `value="update-me"`, "email", "thief@example.com"))
-	undo := link("ravi@example.com", "Your email address at Bahi was changed")
+	b.follow(b.submitOf(settings, settings, `value="update-me"`, "email", o.Address("thief")))
+	undo := mailed(o, o.Address("ravi"), "Your email address at Bahi was changed")
 	b.get(undo).Is(200).Says("The account gets its former address back")
 	b.submit(undo, "/auth/undo-email-change").Is(200).Says("The account has its former address again.")
-	guest := signedIn(o, "asha@example.com")
+	guest := signedIn(o, o.Address("asha"))
 	for _, used := range []string{verify, reset, confirm, undo, invited} {
 		path, _, _ := strings.Cut(used, "?")
 		for link, says := range map[string]string{

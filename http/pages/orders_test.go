@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ var orderValues = []string{
 	"items[0].quantity", "4",
 	"items[1].item_name", "ring", "items[1].weight", "30.75",
 }
+
+const orderLink = `href="/app/orders/(\d+)"`
 
 func TestOrdersAreKeptInABrowser(t *testing.T) {
 	t.Parallel()
@@ -118,8 +121,7 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 			clerk.POST("/client-order", `{"client_id":1,"date":"2025-03-01","items":[{"item_name":"kada","weight":10}]}`).Status(201).JSON(&made)
 			all = append([]string{fmt.Sprint(made["id"])}, all...)
 		}
-		const order = `href="/app/orders/(\d+)"`
-		newest, oldest := b.ids("/app/orders", order), b.ids("/app/orders?page=2", order)
+		newest, oldest := b.ids("/app/orders", orderLink), b.ids("/app/orders?page=2", orderLink)
 		require.Len(t, newest, 31)
 		require.Len(t, oldest, 30)
 		require.Equal(t, all, slices.Concat(newest, oldest), "each order once, the newest first")
@@ -131,38 +133,39 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 
 func TestATransferIsPostedAndUnpairedInABrowser(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	b, clerk := byKey(o, o.Home, write), o.Clerk(o.Home)
 	account := karigar(o)
 	apptest.Open(clerk, "HDFC")
-	const path = "/app/transfers"
+	const transfers = "/app/transfers"
 	value := []string{"from", "hdfc", "to", "Imran · Karigar", "amount", "5000", "date", "2025-03-02", "description", "labour"}
-	b.get(path).Is(200).Says("Transfers Unpaired rows: 1", "A transfer is two rows that name each other. These rows are not paired yet.")
-	b.submitOf(path, path, `value="post-transfer"`, append(value, "preview",
+	b.get(transfers).Is(200).Says("Transfers Unpaired rows: 1", "A transfer is two rows that name each other. These rows are not paired yet.")
+	b.submitOf(transfers, transfers, `value="post-transfer"`, append(value, "preview",
 		"page")...).Is(200).Says("HDFC · Given · Amount ₹5,000.00 · labour",
 		"Imran · Given · labour · Amount ₹5,000.00")
-	b.submitOf(path, path, `value="post-transfer"`, append(value, "amount", "")...).Is(422).Says("amount or fine weight is required")
-	posted := b.submitOf(path, path, `value="post-transfer"`, value...)
+	b.submitOf(transfers, transfers, `value="post-transfer"`, append(value, "amount", "")...).Is(422).Says("amount or fine weight is required")
+	posted := b.submitOf(transfers, transfers, `value="post-transfer"`, value...)
 	row, _, _ := strings.Cut(posted.Header.Get("Location"), "?") // a page of an earlier position would do
-	shown := b.follow(posted).Says("HDFC", "paired with row 3", "paired the row with row 3")
+	shown := b.follow(posted)
 	other := b.get(regexp.MustCompile(`/app/rows/\d+`).FindString(shown.Text)).Is(303).Header.Get("Location")
-	require.Contains(t, other, account+"/rows/3")
+	number := strings.TrimPrefix(other, account+"/rows/")
+	shown.Says("HDFC", "paired with row "+number, "paired the row with row "+number)
 	b.get("/app/trial-balance").Is(200).Says("HDFC", "₹5,000.00", "Unpaired rows", "Loss in work", "497.500 g")
 	unpaired := b.submitOf(other, other, `value="unpair"`, "reason", "wrong row")
 	require.NotContains(t, b.follow(unpaired).Text, "/app/rows/")
-	choice := b.get(path).Is(200).Says("HDFC", "labour", "Imran", "02 Mar 2025 · HDFC · Given Amount ₹5,000.00 · labour")
-	pair := form(choice, path, `value="pair-rows"`)
-	pair["rows"] = []string{"", "2", "3"}
+	choice := b.get(transfers).Is(200).Says("HDFC", "labour", "Imran", "02 Mar 2025 · HDFC · Given Amount ₹5,000.00 · labour")
+	pair := form(choice, transfers, `value="pair-rows"`)
+	pair["rows"] = []string{"", path.Base(row), number}
 	for _, id := range pair["rows"][1:] {
 		require.Contains(t, choice.Text, `name="rows" value="`+id+`"`)
 	}
-	b.site.Ask(http.MethodPost, path, pair).Is(303)
-	b.get(row).Says("paired with row 3")
+	b.site.Ask(http.MethodPost, transfers, pair).Is(303)
+	b.get(row).Says("paired with row " + number)
 	file := regexp.MustCompile(`href="(/books/trial-balance[^"]*pdf)"`).
 		FindStringSubmatch(b.get("/app/trial-balance?as_of=2025-03-05").Is(200).Text)
 	require.Contains(t, file[1], "as_of=2025-03-05")
 	b.get("/app/trial-balance?known_at=x").Is(422)
-	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/trial-balance").Is(403)
+	byKey(o, o.Home, `{"messaging":"read"}`).get("/app/trial-balance").Is(403)
 }
 
 func TestPartiesAreAskedFromThePages(t *testing.T) {
@@ -247,8 +250,8 @@ func filledDraft(b browser, draft string, pairs ...string) url.Values {
 
 func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	b, clerk := byKey(o, o.Home, write), o.Clerk(o.Home)
 	for _, name := range []string{"Patel Jewellers", "Ramesh Jewellers"} {
 		clerk.POST("/client", `{"name":"`+name+`"}`).Status(201)
 	}
@@ -307,7 +310,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		require.NotContains(t, b.get(draft).Text, `value="-5"`)
 		b.get(draft).Is(200).Says("Draft")
 		post(draft, url.Values{"token": filledDraft(b, draft)["token"], "base": {"x"}}).Is(400)
-		seen := byKey(o, apptest.Home, `{"ledger":"read"}`).get(draft).Is(200).Says("Item payal Weight 250 g")
+		seen := byKey(o, o.Home, `{"ledger":"read"}`).get(draft).Is(200).Says("Item payal Weight 250 g")
 		require.NotContains(t, seen.Text, `name="entries[0]`, "a reader sees text")
 	})
 
@@ -329,17 +332,19 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		draft := received(o, "payal 250 gm\nring 5 gm")
 		b.follow(post(draft, filledDraft(b, draft, "entries[0].client_id", "Patel Jewellers", "entries[1].client_id", "Ramesh Jewellers", "do",
 			"number"))).Says("2 orders:")
-		b.follow(post(draft, filledDraft(b, draft))).Says("The draft was converted.", "Order 2", "Order 3")
+		converted := b.follow(post(draft, filledDraft(b, draft)))
+		made := b.ids("/app/orders", orderLink)
+		converted.Says("The draft was converted.", "Order "+made[1], "Order "+made[0])
 	})
 }
 
 // TestADraftIsConvertedByTheKeyboard is the fourth flow of PAGES.md.
 func TestADraftIsConvertedByTheKeyboard(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	clerk.POST("/client", `{"name":"Patel Jewellers"}`).Status(201)
-	order := `{"client_id":1,"date":"2025-03-01","slip_number":"11","items":[{"item_name":"kada","weight":10}]}`
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
+	client := apptest.IdOf(t, []byte(clerk.POST("/client", `{"name":"Patel Jewellers"}`).Status(201).Text))
+	order := fmt.Sprintf(`{"client_id":%d,"date":"2025-03-01","slip_number":"11","items":[{"item_name":"kada","weight":10}]}`, client)
 	clerk.POST("/client-order", order).Status(201)
 	received(o, "payal 100 gm 4 pcs\nring 20.5 gm\nbali 10.25 gm")
 	p := enter(o, write)
@@ -355,6 +360,6 @@ func TestADraftIsConvertedByTheKeyboard(t *testing.T) {
 	p.Until(`document.activeElement.value === "convert"`)
 	p.PressCtrl(kb.Enter)
 	tookKeys(t, p, "draft")
-	require.Contains(t, p.URL(), "/app/orders/2")
+	require.Contains(t, p.URL(), "/app/orders/"+byKey(o, o.Home, write).ids("/app/orders", orderLink)[0])
 	require.Contains(t, p.Text("main"), "The draft was converted.")
 }

@@ -293,10 +293,10 @@ func TestBotsAreTriedAndGetTools(t *testing.T) {
 
 func TestAWidgetIsShownAndTried(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b := byKey(o, apptest.Home, trade)
-	const channel = "/app/list/channels/1"
+	o := apptest.Share(t)
+	b := byKey(o, o.Home, trade)
 	added := b.submitOf("/app/list/channels?new=web", "/app/list/channels", `value="create-channel"`, "name", "Site")
+	channel, _, _ := strings.Cut(added.Header.Get("Location"), "?")
 	snippet := b.follow(added).Says("Copy this line", "Copy Try the chat", "Sites that may show it", "Incoming messages They arrive").Words()
 	require.Contains(t, snippet, "/widget.js")
 	origin := regexp.MustCompile(`src="(https?://[^/"]+)/widget.js`).FindStringSubmatch(snippet)[1]
@@ -309,7 +309,7 @@ func TestAWidgetIsShownAndTried(t *testing.T) {
 	o.Anonymous().With("Authorization", "Bearer "+begun.Token).Stream(chat + "/stream") // as from the page that tries it
 	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "name", "Site", "settings.allowedOrigins", ""))
 	require.NotContains(t, b.get(channel).Text, `>`+origin+`</a>`, "an emptied field is empty")
-	b.get("/app/list/channels/9/try").Is(404)
+	b.get("/app/list/channels/999999/try").Is(404)
 }
 
 func TestCampaignsAreSentAndWatched(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,15 +31,15 @@ const (
 
 func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
 	site := o.Visitor()
 	b := browser{t, site}
-	b.submit("/app/sign-in", "/app/sign-in", "email", "asha@example.com", "password", apptest.GoodPassword).Leads("/app/")
+	b.submit("/app/sign-in", "/app/sign-in", "email", o.Address("asha"), "password", apptest.GoodPassword).Leads("/app/")
 	profile := func(pairs ...string) apptest.Page {
 		return b.submitOf(settings, settings, `value="update-me"`, pairs...)
 	}
-	same := []string{"first_name", "Asha", "last_name", "Soni", "email", "asha@example.com", "phone", ""}
+	same := []string{"first_name", "Asha", "last_name", "Soni", "email", o.Address("asha"), "phone", ""}
 	b.follow(profile(append(same, "phone", "98123 45678", "last_name", "Rao")...)).Says("Saved.")
 	me := asha.Me()
 	require.Equal(t, []string{"Rao", "+919812345678"}, []string{*me.LastName, *me.Phone})
@@ -64,7 +65,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	short := password("current_password", apptest.GoodPassword, "new_password", "short").Is(422)
 	require.Contains(t, short.Text, `id="f-new_password-change-password-error"`)
 	b.follow(password("current_password", apptest.GoodPassword, "new_password", "jadau and polki")).Says("The password is changed.")
-	o.SignIn("asha@example.com", "jadau and polki")
+	o.SignIn(o.Address("asha"), "jadau and polki")
 
 	picture := func(content string) apptest.Page {
 		return upload(t, site.HTTP, o.URL+settings, form(b.get(settings), settings, `value="upload-picture"`), "asha.png", content)
@@ -81,20 +82,20 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	require.NotContains(t, b.get(settings).Text, `value="request-deletion"`)
 	b.submitOf(settings, "/app/look", `id="theme"`, "language", "gu", "theme", "dark").Leads(settings)
 	require.Contains(t, b.get(settings).Text, `data-theme="dark"`)
-	byKey(o, apptest.Home, write).get(settings).Is(200).Says("You have signed in with a key: An API key.")
+	byKey(o, o.Home, write).get(settings).Is(200).Says("You have signed in with a key: An API key.")
 }
 
 func TestMembersAreInvitedAndChanged(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
-	b := signedIn(o, "asha@example.com")
+	o := apptest.Share(t)
+	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
+	b := signedIn(o, o.Address("asha"))
 	const members, invitations = settings + "/members", settings + "/invitations"
 	invite := func(pairs ...string) apptest.Page {
 		return b.submitOf(invitations, invitations, "permissions.ledger", pairs...)
 	}
 	require.Contains(t, invite("email", "ravi").Is(422).Text, `id="f-email-invite-member-error"`)
-	require.Contains(t, invite("email", "ravi@example.com").Is(422).Text, `id="f-permissions-invite-member-error"`)
+	require.Contains(t, invite("email", o.Address("ravi")).Is(422).Text, `id="f-permissions-invite-member-error"`)
 	drawn := filled(b.get(invitations), `value="invite-member"`)
 	for area, level := range map[string]string{"ledger": "read", "messaging": "none", "marketplace": "none", "audit": "none"} {
 		require.Equal(t, level, drawn.Get("permissions."+area), "a browser shows and sends a level of each area")
@@ -102,20 +103,20 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	nothing := []string{
 		"permissions.ledger", "none", "permissions.messaging", "none", "permissions.marketplace", "none", "permissions.audit", "none",
 	}
-	invite(append(nothing, "email", "ravi@example.com")...).Is(422).Says("at least one area is required")
-	filled := with(form(b.get(invitations), invitations, "permissions.ledger"), "email", "ravi@example.com", "permissions.ledger", "write")
+	invite(append(nothing, "email", o.Address("ravi"))...).Is(422).Says("at least one area is required")
+	filled := with(form(b.get(invitations), invitations, "permissions.ledger"), "email", o.Address("ravi"), "permissions.ledger", "write")
 	for range 2 { // sent twice
 		b.follow(b.site.Ask(http.MethodPost, invitations, filled)).Says("The invitation is on its way.", "Its mails are kept as files")
 	}
-	page := b.get(invitations).Is(200).Says("ravi@example.com", "Books: Read and write", "Invited by You")
+	page := b.get(invitations).Is(200).Says(o.Address("ravi"), "Books: Read and write", "Invited by You")
 	require.Equal(t, 1, strings.Count(page.Text, `value="withdraw-invitation"`))
 	b.follow(b.submitOf(invitations, invitations, `value="withdraw-invitation"`)).Says("The invitation is withdrawn.")
 
 	// The first address may get another mail only after two minutes, so he is invited by another address.
-	asha.Join(o, o.Person("usha@example.com"), `{"ledger":"read"}`)
-	asha.Join(o, o.Person("nisha@example.com"), `{"marketplace":"read"}`)
+	asha.Join(o, o.Person(o.Address("usha")), `{"ledger":"read"}`)
+	asha.Join(o, o.Person(o.Address("nisha")), `{"marketplace":"read"}`)
 	usha := regexp.MustCompile(members+`/[0-9a-f-]+`).FindAllString(b.get(members).Text, -1)[1]
-	stale := form(b.get(usha).Says("usha@example.com"), usha, `value="change-member"`)
+	stale := form(b.get(usha).Says(o.Address("usha")), usha, `value="change-member"`)
 	b.follow(b.site.Ask(http.MethodPost, usha, with(stale, "permissions.ledger", "write"))).Says("The rights are changed.")
 	stale.Set("key", "another")
 	b.site.Ask(http.MethodPost, usha, with(stale, "permissions.ledger", "none", "permissions.audit", "read")).Is(412).
@@ -123,10 +124,10 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	b.submitOf(usha, usha, `value="change-member"`, "permissions.ledger", "none").Is(422).Says("Rights")
 	b.submitOf(usha, usha, `value="change-member"`, "permissions.ledger", "read", "workspace", ravi.Workspace).Is(409)
 
-	nisha := signedIn(o, "nisha@example.com")
+	nisha := signedIn(o, o.Address("nisha"))
 	nisha.submit("/app/", "/app/workspace", "workspace", asha.Workspace).Leads("/app/?done=workspace")
-	nisha.submit("/app/", "/app/workspace", "workspace", apptest.OtherWorkspace).Is(404)
-	nisha.get(members).Is(200).Says("usha@example.com")
+	nisha.submit("/app/", "/app/workspace", "workspace", o.Abroad).Is(404)
+	nisha.get(members).Is(200).Says(o.Address("usha"))
 	for _, path := range []string{usha, invitations} {
 		require.NotContains(t, nisha.get(path).Is(200).Text, `name="do"`)
 	}
@@ -139,15 +140,15 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	b.get(usha).Is(404)
 	self := members + "/" + asha.User.ID
 	b.submitOf(self, self, `value="remove-member"`).Is(409).Says("The last member with write access cannot be removed")
-	signedIn(o, "ravi@example.com").get(usha).Is(404)
-	byKey(o, apptest.Home, write).get(members).Is(403)
-	require.NotContains(t, byKey(o, apptest.Home, write).get(settings).Text, members)
+	signedIn(o, o.Address("ravi")).get(usha).Is(404)
+	byKey(o, o.Home, write).get(members).Is(403)
+	require.NotContains(t, byKey(o, o.Home, write).get(settings).Text, members)
 }
 
 func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b := byKey(o, apptest.Home, sells)
+	o := apptest.Share(t)
+	b := byKey(o, o.Home, sells)
 	const keys = settings + "/keys"
 	make := func(pairs ...string) apptest.Page { return b.submitOf(keys, keys, "permissions.ledger", pairs...) }
 	wrong := make("name", "", "permissions.ledger", "read").Is(422)
@@ -166,12 +167,12 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	require.NotContains(t, again.Text, key)
 	require.NotContains(t, b.get(keys).Text, key)
 
-	reader := byKey(o, apptest.Home, `{"marketplace":"read"}`)
+	reader := byKey(o, o.Home, `{"marketplace":"read"}`)
 	require.NotContains(t, reader.get(keys).Is(200).Says("Till").Text, `name="do"`)
-	require.NotContains(t, byKey(o, apptest.OtherWorkspace, sells).get(keys).Is(200).Words(), "Till")
+	require.NotContains(t, byKey(o, o.Abroad, sells).get(keys).Is(200).Words(), "Till")
 	till := regexp.MustCompile(`(?s)>Till</th>.*?name="id" value="([^"]+)"`).FindStringSubmatch(b.get(keys).Text)[1]
 	revoke := with(form(b.get(keys), keys, `value="revoke-api-key"`), "id", till)
-	byKey(o, apptest.OtherWorkspace, sells).site.Ask(http.MethodPost, keys, revoke).Is(403)
+	byKey(o, o.Abroad, sells).site.Ask(http.MethodPost, keys, revoke).Is(403)
 	b.follow(b.site.Ask(http.MethodPost, keys, revoke)).Says("The key opens nothing any more.", "Till", "Ended")
 	o.Bearer(key).GET("/banks").Status(401)
 }
@@ -188,7 +189,7 @@ func mailed(o *apptest.Server, to, subject string) string {
 // TestTheInvitedJoins registers a user, and lets an invited second member join by mail.
 func TestTheInvitedJoins(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	register := func(p *browsertest.Page, email, name string) {
 		p.Go("/app/register")
 		for field, value := range map[string]string{"email": email, "password": apptest.GoodPassword, "first_name": name, "last_name": "Soni"} {
@@ -206,12 +207,12 @@ func TestTheInvitedJoins(t *testing.T) {
 		p.Submit(".door button.primary")
 	}
 	asha, ravi := browsertest.Open(t, o.URL), browsertest.Open(t, o.URL)
-	register(asha, "asha@example.com", "Asha")
+	register(asha, o.Address("asha"), "Asha")
 	asha.Go("/app/sign-in")
-	sign(asha, "asha@example.com")
+	sign(asha, o.Address("asha"))
 	asha.Go(settings + "/invitations")
 	asha.Click(".act summary")
-	asha.Type("#f-email-invite-member", "ravi@example.com")
+	asha.Type("#f-email-invite-member", o.Address("ravi"))
 	asha.Submit("form:has([value=invite-member]) button.primary")
 	require.Contains(t, asha.Text("main"), "The invitation is on its way.")
 
@@ -221,13 +222,13 @@ func TestTheInvitedJoins(t *testing.T) {
 	asha.Submit("form:has([value=create-api-key]) button.primary")
 	require.Equal(t, "Copy", asha.Text("[data-copy]"))
 
-	invitation := mailed(o, "ravi@example.com", apptest.InviteSubject)
+	invitation := mailed(o, o.Address("ravi"), apptest.InviteSubject)
 	ravi.Go(invitation) // leads to the sign-in, and back
 	require.Contains(t, ravi.Text("main"), "An invitation waits for you.")
-	register(ravi, "ravi@example.com", "Ravi")
+	register(ravi, o.Address("ravi"), "Ravi")
 	ravi.Submit(".door a.button")
 	require.Contains(t, ravi.Text("main"), "An invitation waits for you.")
-	sign(ravi, "ravi@example.com")
+	sign(ravi, o.Address("ravi"))
 	require.Equal(t, invitation, ravi.URL())
 	ravi.Submit(".door button.primary")
 	require.Equal(t, "Asha Soni", ravi.Text(".where option:checked"))
@@ -237,22 +238,24 @@ func TestTheInvitedJoins(t *testing.T) {
 
 func TestTheYearIsClosed(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b := byKey(o, apptest.Home, write)
+	o := apptest.Share(t)
+	b := byKey(o, o.Home, write)
 	const lock, periods, closes = settings + "/books", settings + "/periods", `value="close-period"`
 	require.Contains(t, b.get(lock).Is(200).Text, `href="`+periods+`"`)
-	apptest.Post(o.Clerk(apptest.Home), apptest.Open(o.Clerk(apptest.Home), "SBI"), apptest.Deposit("2025-03-31", "10"))
-	req := commands.Request{Workspace: uuid.MustParse(apptest.Home)}
+	apptest.Post(o.Clerk(o.Home), apptest.Open(o.Clerk(o.Home), "SBI"), apptest.Deposit("2025-03-31", "10"))
+	req := commands.Request{Workspace: uuid.MustParse(o.Home)}
 	id, _, err := ledgercmd.ReceiveDraft(t.Context(), req, o.Sys.Books, ledgercmd.Message{ID: "m", From: "919812345678", Text: "payal 250 gm"})
 	require.NoError(t, err)
-	_, err = ledgercmd.EditDraft(t.Context(), req, o.Sys.Books, 1, orderdraft.Edit{Date: patch.Set(unit.DateOf(apptest.MustTime(t,
+	number, err := strconv.ParseInt(id, 10, 64)
+	require.NoError(t, err)
+	_, err = ledgercmd.EditDraft(t.Context(), req, o.Sys.Books, number, orderdraft.Edit{Date: patch.Set(unit.DateOf(apptest.MustTime(t,
 		"2025-03-01T00:00:00Z")))})
 	require.NoError(t, err)
 
 	open := b.submitOf(periods, periods, closes, "through", "2025-03-31").Is(409)
 	open.Says("The period through 31 Mar 2025 has open items", "order draft "+id+" is not reviewed")
 	require.Contains(t, open.Text, `href="/app/drafts/`+id+`"`)
-	o.Clerk(apptest.Home).DELETE("/order-drafts/" + id).Status(204)
+	o.Clerk(o.Home).DELETE("/order-drafts/" + id).Status(204)
 
 	b.submitOf(periods, periods, closes, "through", "2198-03-31").Is(422).Says("must be before today")
 	tried := b.submitOf(periods, periods, closes, "through", "2025-03-31", "preview", "page").Is(200)
@@ -268,9 +271,9 @@ func TestTheYearIsClosed(t *testing.T) {
 		Says("The period through 31 Mar 2025 is closed: an operator may reopen it")
 	require.NotContains(t, refused.Words(), "/books/periods")
 	require.NotContains(t, b.get(periods).Text, "reopen-period")
-	byKey(o, apptest.Home, `{"messaging":"read"}`).get(periods).Is(403)
+	byKey(o, o.Home, `{"messaging":"read"}`).get(periods).Is(403)
 
-	operator := byKey(o, apptest.Home, operatorRights)
+	operator := byKey(o, o.Home, operatorRights)
 	reopen := with(form(operator.get(periods), periods, `value="reopen-period"`), "reason", "")
 	operator.site.Ask(http.MethodPost, periods, reopen).Is(422).Says("Say why.")
 	operator.follow(operator.site.Ask(http.MethodPost, periods, with(reopen, "reason", "a late bill"))).

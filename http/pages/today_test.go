@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,16 +20,17 @@ import (
 	"bahi/commands/ledgercmd"
 	"bahi/commands/messagingcmd"
 	"bahi/domain/unit"
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
 // waiting creates open tasks: a draft of an order, an enquiry and a message.
 func waiting(o *apptest.Server) {
 	o.T.Helper()
-	_, _, err := ledgercmd.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(apptest.Home)}, o.Sys.Books,
+	_, _, err := ledgercmd.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(o.Home)}, o.Sys.Books,
 		ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: "party: ramesh\npayal 250 gm 4 pcs", At: time.Now()})
 	require.NoError(o.T, err)
-	agent := o.Bearer(o.Key(apptest.Home, `{"messaging":"write","marketplace":"write"}`).Key)
+	agent := o.Bearer(o.Key(o.Home, `{"messaging":"write","marketplace":"write"}`).Key)
 	var company map[string]any
 	var channel struct{ ID int64 }
 	agent.POST("/api/v1/companies", `{"name":"Mill"}`).Status(201).JSON(&company)
@@ -44,18 +46,18 @@ func waiting(o *apptest.Server) {
 
 func TestTodaySaysWhatWaits(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	account := book(o, o.Clerk(apptest.Home), 2)
-	all := byKey(o, apptest.Home, `{"ledger":"read","messaging":"read","marketplace":"read"}`)
+	o := apptest.Share(t)
+	account := book(o, o.Clerk(o.Home), 2)
+	all := byKey(o, o.Home, `{"ledger":"read","messaging":"read","marketplace":"read"}`)
 	require.NotContains(t, all.get("/app/").Is(200).Words(), "To do")
 	waiting(o)
 	all.get("/app/").Is(200).Says("To do", "Drafts to check 1", "Unread conversations 1", "New enquiries 2", "Who owes what")
-	clerk := byKey(o, apptest.Home, write).get("/app/").Is(200).Says("Drafts to check 1")
+	clerk := byKey(o, o.Home, write).get("/app/").Is(200).Says("Drafts to check 1")
 	require.NotContains(t, clerk.Words(), "New enquiries")
 	require.NotContains(t, clerk.Words(), "Unread")
-	agent := byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/").Is(200).Says("Unread conversations 1", "You may not read the books")
+	agent := byKey(o, o.Home, `{"messaging":"read"}`).get("/app/").Is(200).Says("Unread conversations 1", "You may not read the books")
 	require.NotContains(t, agent.Words(), "Drafts to check")
-	require.NotContains(t, byKey(o, apptest.OtherWorkspace, write).get("/app/").Is(200).Words(), "To do")
+	require.NotContains(t, byKey(o, o.Abroad, write).get("/app/").Is(200).Words(), "To do")
 
 	past := all.get("/app/?as_of=2025-03-01").Is(200).Says("Earlier books 01 Mar 2025", "These are earlier books.", "₹1.00")
 	require.Contains(t, past.Text, `href="/app/accounts?kind=bank&amp;as_of=2025-03-01&amp;known_at="`)
@@ -66,7 +68,7 @@ func TestTodaySaysWhatWaits(t *testing.T) {
 	all.get("/app/").Is(200).Says("₹3.00", "Earlier books")
 	all.get("/app/?known_at=never").Is(422).Says("Known at", "Earlier books")
 
-	writer := byKey(o, apptest.Home, write)
+	writer := byKey(o, o.Home, write)
 	entry := with(form(writer.get(account), account+"/rows", ""), "date", time.Now().In(o.Sys.Zone).Format(time.DateOnly))
 	for amount := 101; amount <= 116; amount++ {
 		writer.site.Ask(http.MethodPost, account+"/rows",
@@ -80,11 +82,11 @@ func TestTodaySaysWhatWaits(t *testing.T) {
 
 func TestFindLeadsToAccountsPeopleAndPages(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	account := karigar(o)
-	o.Clerk(apptest.Home).POST("/client", `{"name":"Ravi Traders"}`).Status(201)
+	o.Clerk(o.Home).POST("/client", `{"name":"Ravi Traders"}`).Status(201)
 	waiting(o)
-	b := byKey(o, apptest.Home, `{"ledger":"read","messaging":"read","marketplace":"read"}`)
+	b := byKey(o, o.Home, `{"ledger":"read","messaging":"read","marketplace":"read"}`)
 	b.get("/app/find").Is(200).Says("Name, phone, slip number or page")
 	require.Equal(t, account, b.get("/app/find?q=IMRAN").Is(http.StatusSeeOther).Header.Get("Location"), "it is the only hit")
 	both := b.get("/app/find?q=ravi").Is(200).Says("Ravi Traders", "Client", "Conversations", "+91 98123 45001")
@@ -92,30 +94,30 @@ func TestFindLeadsToAccountsPeopleAndPages(t *testing.T) {
 	b.get("/app/find?q=98123450").Is(200).Says("Ravi")
 	require.Contains(t, b.get("/app/find?q=daybook").Is(200).Text, `<a href="/app/daybook">Daybook</a></th>`)
 	b.get("/app/find?q=nobody+at+all").Is(200).Says("Nothing has this in its name.")
-	clerk := byKey(o, apptest.Home, write)
+	clerk := byKey(o, o.Home, write)
 	clerk.get("/app/find?q=ravi").Is(http.StatusSeeOther) // without the permission to read messages, one account is found
 	require.NotContains(t, clerk.get("/app/find?q=inbox").Is(200).Text, `href="/app/inbox"`)
-	byKey(o, apptest.OtherWorkspace, write).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
-	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
+	byKey(o, o.Abroad, write).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
+	byKey(o, o.Home, `{"messaging":"read"}`).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
 	visitor(o).get("/app/find?q=imran").Leads("/app/sign-in?next=%2Fapp%2Ffind%3Fq%3Dimran")
 }
 
 func TestASlipNumberIsFound(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	clerk.POST("/client", `{"name":"Ravi Traders"}`).Status(201)
-	clerk.POST("/client-order",
-		`{"client_id":1,"date":"2025-03-01","slip_number":"A-214","items":[{"item_name":"kada","weight":10}]}`).Status(201)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
+	client := apptest.IdOf(t, []byte(clerk.POST("/client", `{"name":"Ravi Traders"}`).Status(201).Text))
+	made := clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%d,"date":"2025-03-01","slip_number":"A-214",
+		"items":[{"item_name":"kada","weight":10}]}`, client)).Status(201)
 	received(o, "slip 215\nparty: ramesh\npayal 250 gm")
-	b := byKey(o, apptest.Home, write)
+	b := byKey(o, o.Home, write)
 	order := b.get("/app/find?q=a-214").Is(200).Says("Orders with this slip number", "Ravi Traders", "01 Mar 2025")
-	require.Contains(t, order.Text, `href="/app/orders/1"`)
+	require.Contains(t, order.Text, fmt.Sprintf(`href="/app/orders/%d"`, apptest.IdOf(t, []byte(made.Text))))
 	draft := b.get("/app/find?q=215").Is(200).Says("Drafts with this slip number", "payal 250 gm")
 	require.NotContains(t, draft.Words(), "Orders with this slip number")
 	require.Regexp(t, `href="/app/drafts/\d+"`, draft.Text)
-	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/find?q=215").Is(200).Says("Nothing has this in its name.")
-	byKey(o, apptest.OtherWorkspace, write).get("/app/find?q=a-214").Is(200).Says("Nothing has this in its name.")
+	byKey(o, o.Home, `{"messaging":"read"}`).get("/app/find?q=215").Is(200).Says("Nothing has this in its name.")
+	byKey(o, o.Abroad, write).get("/app/find?q=a-214").Is(200).Says("Nothing has this in its name.")
 }
 
 func TestTheDaybookHasAllLedgersByDay(t *testing.T) {
@@ -142,8 +144,8 @@ func TestTheDaybookHasAllLedgersByDay(t *testing.T) {
 
 func TestTheLockIsMovedInABrowser(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b := byKey(o, apptest.Home, write)
+	o := apptest.Share(t)
+	b := byKey(o, o.Home, write)
 	const path = "/app/settings/books"
 	b.get(path).Is(200).Says("Nothing is locked.")
 	require.Contains(t, b.submit(path, path, "locked_through", "2025-13-01").Is(422).Text, `id="f-locked_through-set-books-lock-error"`)
@@ -217,21 +219,23 @@ func TestTheTrailIsInWords(t *testing.T) {
 
 func TestPagesNameWhoDidSomething(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	o := apptest.Share(t)
+	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
 	ravi.PUT(apptest.Me, `{"first_name":"Ravi","last_name":"Shah"}`).Status(200)
 	asha.Join(o, ravi, `{"ledger":"write"}`)
 	account := book(o, asha.Client, 1)
-	edit := `{"id":1,"date":"2025-03-01","in_entries":[{"amount":7}]}`
-	ledger := "/bank-ledger/1"
-	ravi.With("Bahi-Workspace", asha.Workspace).PUT(ledger, edit).Status(200)
-	o.Clerk(asha.Workspace).PUT(ledger, `{"id":1,"date":"2025-03-01","in_entries":[{"amount":8}]}`).Status(200)
-	b := signedIn(o, "asha@example.com")
-	row := account + "/rows/1"
+	b := signedIn(o, o.Address("asha"))
+	row := b.rows(account)[0]
+	edit := func(c *apitest.Client, amount int) {
+		c.PUT("/bank-ledger/"+path.Base(account),
+			fmt.Sprintf(`{"id":%s,"date":"2025-03-01","in_entries":[{"amount":%d}]}`, path.Base(row), amount)).Status(200)
+	}
+	edit(ravi.With("Bahi-Workspace", asha.Workspace), 7)
+	edit(o.Clerk(asha.Workspace), 8)
 	b.get(row).Is(200).Says("You added the row", "Ravi Shah edited the row", "API key for a test edited the row")
 	require.NotContains(t, b.get(row).Text, ravi.User.ID)
 
-	his := signedIn(o, "ravi@example.com")
+	his := signedIn(o, o.Address("ravi"))
 	his.submit("/app/", "/app/workspace", "workspace", asha.Workspace).Leads("/app/?done=workspace")
 	his.get(row).Is(200).Says("A member added the row", "You edited the row", "An API key edited the row")
 	asha.DELETE("/api/v1/workspaces/" + asha.Workspace + "/members/" + ravi.User.ID).Status(204)

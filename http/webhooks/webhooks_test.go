@@ -19,7 +19,6 @@ import (
 	"bahi/commands/inbox"
 	"bahi/eventstore"
 	"bahi/http/opshttp"
-	"bahi/http/webhooks"
 	"bahi/internal/test/apitest"
 )
 
@@ -40,20 +39,6 @@ func TestCallIsRecordedThenAcknowledgedThenHandled(t *testing.T) {
 	require.Nil(t, handled.Error)
 	require.Equal(t, map[string]int{"1": 1}, r.made())
 	require.InDelta(t, 1, r.count("bahi_webhook_received_total"), 0)
-}
-
-func TestRepeatedCallHasOneEffect(t *testing.T) {
-	t.Parallel()
-	r := newFixture(t)
-	r.work()
-	r.send("1 hello").Status(200)
-	r.until("handled", 1)
-	r.send("1 hello").Status(200)
-	r.send("1 hello with another text").Status(200)
-	r.send("2 hello").Status(200)
-	r.until("handled", 2)
-	require.Equal(t, map[string]int{"1": 1, "2": 1}, r.made())
-	require.InDelta(t, 2, r.count("bahi_webhook_repeated_total"), 0)
 }
 
 func TestCallWithoutAnIdIsKnownByItsBody(t *testing.T) {
@@ -128,14 +113,6 @@ func TestHandshakesWithAChosenTokenAreLimited(t *testing.T) {
 	}
 	stranger.GET(path+"?crc_token=abc").Problem(429, "Too many requests")
 	stranger.GET(path + "?hub.challenge=1").Status(200)
-}
-
-func TestOversizedBodyIsRefused(t *testing.T) {
-	t.Parallel()
-	r := newFixture(t)
-	r.send("1 " + strings.Repeat("x", webhooks.MaxBody-2)).Status(200)
-	r.send("2 "+strings.Repeat("x", webhooks.MaxBody-1)).Problem(413, "The request body is too large")
-	require.Len(t, r.list(""), 1)
 }
 
 func TestBodyIsEncryptedAndOpenToOperatorsOnly(t *testing.T) {

@@ -181,11 +181,6 @@ func newVictim(t *testing.T) *victim {
 	return v
 }
 
-func (v *victim) exec(sql string) {
-	v.t.Helper()
-	pgtest.Exec(v.t, v.database, sql)
-}
-
 // at returns the position of the nth row's event, from 0.
 func (v *victim) at(nth int) (position int64) {
 	v.t.Helper()
@@ -213,7 +208,7 @@ func (v *victim) accept(args ...string) (stdout, stderr string, status int) {
 func TestStartWithoutTilesNamesTheWayOut(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
-	v.exec(`delete from audit_g1.tile where level = 0`)
+	pgtest.Exec(t, v.database, `delete from audit_g1.tile where level = 0`)
 	require.Contains(t, v.serveUntilItEnds(), "bahi projections rebuild audit")
 }
 
@@ -238,7 +233,8 @@ func TestAChangedEventIsNamedAndEndsTheServer(t *testing.T) {
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 	require.Contains(t, out, "VERIFIED")
 	at := v.at(4)
-	v.exec(fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, at))
+	pgtest.Exec(t, v.database,
+		fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, at))
 	for _, args := range [][]string{{}, {"--checkpoint", v.kept, "--key", v.keys}} {
 		out, wrong, status := v.verify(args...)
 		require.Equal(t, 1, status, out)
@@ -260,7 +256,7 @@ func TestRestoreWithoutItsTailIsRefusedUntilAccepted(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	end := v.at(4)
-	v.exec(fmt.Sprintf(`delete from log.event where position > %d`, end))
+	pgtest.Exec(t, v.database, fmt.Sprintf(`delete from log.event where position > %d`, end))
 	_, err := apptest.Settings(t, v.url).Open(t.Context(), true)
 	require.ErrorContains(t, err, "so its newest events are lost. Nothing is served")
 	require.ErrorContains(t, err, "bahi audit accept-restore --reason")
@@ -304,7 +300,7 @@ func TestEventsRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := newVictim(t)
-			v.exec(strings.ReplaceAll(unsign+attack.sql, "P", strconv.FormatInt(v.at(4), 10)))
+			pgtest.Exec(t, v.database, strings.ReplaceAll(unsign+attack.sql, "P", strconv.FormatInt(v.at(4), 10)))
 			out, _, status := v.verify()
 			require.Equal(t, 1, status, out)
 			require.Contains(t, out, "TAMPERED.")

@@ -77,7 +77,8 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	out := o.Done(t, "apikey", "create", "--name", "Till", "--workspace", o.Home)
-	require.Regexp(t, `^bahi_\S+\n$`, out, "the key alone, for a script")
+	require.Regexp(t, `^bahi_[0-9a-f]{32}_[A-Za-z0-9_-]{43}\n$`, out, "the key alone, for a script")
+	o.Done(t, "apikey", "create", "--name", "Counter", "--workspace", o.Home)
 	till := o.Anonymous().With("Authorization", "Bearer "+strings.TrimSpace(out))
 	till.GET("/banks").Status(200)
 	till.POST("/bank", `{"name":"HDFC"}`).Status(201)
@@ -85,6 +86,8 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 
 	list := o.Done(t, "apikey", "list", "--workspace", o.Home)
 	require.Contains(t, list, `{"ledger":"write"`)
+	require.NotContains(t, list, strings.TrimSpace(out)[38:], "the secret is shown once")
+	require.Less(t, strings.Index(list, "  Till"), strings.Index(list, "  Counter"))
 	id := regexp.MustCompile(`(?m)^(\S{36})  Till`).FindStringSubmatch(list)
 	require.NotNil(t, id, list)
 	elsewhere := o.Done(t, "apikey", "list")

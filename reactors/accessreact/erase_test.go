@@ -15,6 +15,7 @@ import (
 	"bahi/domain/access/workspace"
 	"bahi/domain/event"
 	"bahi/domain/patch"
+	"bahi/internal/test/logtest"
 )
 
 // erasable is a user with a session, a former address and picture, a provider's identity, and a membership in another
@@ -110,11 +111,9 @@ func TestErasureSurvivesAFailureOfEachStep(t *testing.T) {
 		r.isGone(p, before, host)
 		require.Equal(t, uuid.Nil, r.holder(name+"new@example.org"))
 
-		head, headErr := r.log.Head(t.Context())
-		require.NoError(t, headErr)
+		head := logtest.Head(t, r.log)
 		require.NoError(t, r.eraser.Erase(r.t.Context(), p.id))
-		again, headErr := r.log.Head(t.Context())
-		require.NoError(t, headErr)
+		again := logtest.Head(t, r.log)
 		require.Equal(t, head, again, "a second erasure changes nothing")
 		if err == nil {
 			require.Contains(t, steps[0], "append to user-", "the first event says that the erasure has begun")
@@ -161,14 +160,12 @@ func TestOnlyDueUsersAreErased(t *testing.T) {
 	id := r.settle("asha@example.org")
 	unharmed := func() {
 		t.Helper()
-		head, err := r.log.Head(t.Context())
-		require.NoError(t, err)
+		head := logtest.Head(t, r.log)
 		require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 		require.NoError(t, r.eraser.Sweep(r.t.Context()))
-		after, err := r.log.Head(t.Context())
-		require.NoError(t, err)
+		after := logtest.Head(t, r.log)
 		require.Equal(t, head, after)
-		_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+		_, err := r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 		require.NoError(t, err)
 	}
 	unharmed()

@@ -244,8 +244,7 @@ func TestJobsNameNobody(t *testing.T) {
 	r.leave(id)
 	r.Pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
-	head, err := r.log.Head(t.Context())
-	require.NoError(t, err)
+	head := logtest.Head(t, r.log)
 	require.Eventually(t, func() bool { return runner.Statuses()["accounts"].Position >= head }, time.Minute, 10*time.Millisecond)
 
 	kinds := pgtest.Values[string](t, r.pool, `select kind from river.river_job order by id`)

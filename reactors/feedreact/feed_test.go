@@ -41,7 +41,7 @@ func TestEventsAreForwardedInOrder(t *testing.T) {
 		writing.Go(func() { r.add(50, 0) })
 	}
 	writing.Wait()
-	run.reached(r.head())
+	run.reached(logtest.Head(t, r.store))
 	require.Equal(t, r.ids(0), r.forwarded(250))
 	require.Contains(t, r.said.String(), `level=INFO msg="reactor starts without a checkpoint" reactor=feed after=0`)
 	m := run.metrics()
@@ -87,18 +87,18 @@ func TestKilledFeedForwardsEachEventOnceAndInOrder(t *testing.T) {
 		r.add(40, 0)
 		switch round % 4 {
 		case 0:
-			killed += r.exec(kill)
+			killed += pgtest.Exec(t, r.pool, kill)
 		case 1:
 			run.stop()
 			run = r.run()
 		case 2: // another process that does not know it lost its lock
-			r.exec(`update reactor.checkpoint set owner = gen_random_uuid()`)
+			pgtest.Exec(t, r.pool, `update reactor.checkpoint set owner = gen_random_uuid()`)
 		default: // kill at a random moment
-			run.reached(r.head() - 5)
-			killed += r.exec(kill)
+			run.reached(logtest.Head(t, r.store) - 5)
+			killed += pgtest.Exec(t, r.pool, kill)
 		}
 	}
-	run.reached(r.head())
+	run.reached(logtest.Head(t, r.store))
 	require.Positive(t, killed)
 	require.Equal(t, r.ids(0), r.forwarded(24*40))
 }
@@ -157,7 +157,7 @@ func TestCheckpointOfAnotherLogParksTheFeedUntilAReplay(t *testing.T) {
 			run := r.run()
 			run.reached(5)
 			run.stop()
-			require.EqualValues(t, 1, r.exec(sql))
+			require.EqualValues(t, 1, pgtest.Exec(t, r.pool, sql))
 			r.add(5, 0)
 			run = r.run()
 			parked := run.until(func(s feedreact.Status) bool { return s.State == feedreact.Parked })
@@ -329,18 +329,6 @@ func (r *fixture) forwarded(count int) (all []string) {
 		all = append(all, m.Headers().Get("ce-id"))
 	}
 	return all
-}
-
-func (r *fixture) head() event.Position {
-	r.t.Helper()
-	head, err := r.store.Head(r.t.Context())
-	require.NoError(r.t, err)
-	return head
-}
-
-func (r *fixture) exec(sql string) int64 {
-	r.t.Helper()
-	return pgtest.Exec(r.t, r.pool, sql)
 }
 
 // process is a running feed.

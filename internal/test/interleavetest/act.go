@@ -293,6 +293,10 @@ type Node struct {
 
 	Answers bool // an act also stops between an append and its result
 
+	hooks sync.Mutex
+	// Reading runs before each read of a stream, Appending before each write and Appended after it. Their errors replace the result.
+	Reading, Appending, Appended func(ctx context.Context, stream string) error
+
 	hear  chan chan struct{}
 	heard event.Position
 	last  uuid.UUID // the event at heard
@@ -333,8 +337,37 @@ func IsNumbers(stream string) bool { return strings.HasPrefix(stream, number.Kin
 // ID implements [eventstore.Store].
 func (n *Node) ID() uuid.UUID { return uuid.Nil }
 
+// Set changes the hooks.
+func (n *Node) Set(change func()) {
+	n.hooks.Lock()
+	defer n.hooks.Unlock()
+	change()
+}
+
+func (n *Node) ask(ctx context.Context, which *func(context.Context, string) error, writes ...eventstore.Write) (err error) {
+	var hook func(context.Context, string) error
+	n.Set(func() { hook = *which })
+	for _, w := range writes {
+		if hook != nil && err == nil {
+			err = hook(ctx, w.Stream)
+		}
+	}
+	return err
+}
+
 // Append implements [eventstore.Store].
 func (n *Node) Append(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
+	if err = n.ask(ctx, &n.Appending, t.Writes...); err != nil {
+		return done, err
+	}
+	if done, err = n.step(ctx, t); err == nil {
+		err = n.ask(ctx, &n.Appended, t.Writes...)
+	}
+	return done, err
+}
+
+// step appends as a step of an act.
+func (n *Node) step(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
 	if err := ctx.Err(); err != nil {
 		return done, err
 	}
@@ -362,11 +395,13 @@ func (n *Node) AppendEach(ctx context.Context, all []eventstore.Transaction) []e
 // ReadStream implements [eventstore.Store].
 func (n *Node) ReadStream(ctx context.Context, stream string, from int64, back eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		if !IsNumbers(stream) {
-			if err := pause(ctx, true); err != nil {
-				yield(event.Stored{}, err)
-				return
-			}
+		err := n.ask(ctx, &n.Reading, eventstore.Write{Stream: stream})
+		if err == nil && !IsNumbers(stream) {
+			err = pause(ctx, true)
+		}
+		if err != nil {
+			yield(event.Stored{}, err)
+			return
 		}
 		n.mu.Lock()
 		held := n.streams[stream]

@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/event"
+	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
@@ -29,6 +31,14 @@ func Reopen(t testing.TB, pool *pgxpool.Pool) *postgres.Store {
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	return store
+}
+
+// Head returns the position of the newest event.
+func Head(t testing.TB, log eventstore.Store) event.Position {
+	t.Helper()
+	head, err := log.Head(t.Context())
+	require.NoError(t, err)
+	return head
 }
 
 // Snapshots returns a pool for readers of the database of another pool, until the test ends.
