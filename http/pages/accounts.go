@@ -246,15 +246,13 @@ func (d *desk) Asked(confirmation map[string]any) string {
 	if kind := textOf(confirmation["kind"]); kind != "" {
 		return d.lang.t(english["ledgers"][kind])
 	}
-	var parties []map[string]any
-	query := url.Values{"limit": {"1"}}
-	out, _ := d.ask("list-confirmation-parties", request{vars: []string{plain(confirmation["id"])}, query: query}, &parties)
+	parties, total, _ := d.paged("list-confirmation-parties", request{vars: []string{plain(confirmation["id"])}}, 1, 1)
 	name := ""
 	for _, p := range parties {
 		name = textOf(p["name"])
 	}
-	if more := totalOf(out) - 1; more > 0 {
-		name = d.lang.tf("%s and %s more", name, more)
+	if total > 1 {
+		name = d.lang.tf("%s and %s more", name, total-1)
 	}
 	return name
 }

@@ -8,12 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"bahi/domain/ledger"
-	"bahi/http/api"
 )
 
 // kinds are the kinds of accounts by the API's names.
@@ -113,9 +111,11 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 	}
 	shown.Kinds = choosing(kinds, shown.Kind)
 	number := v.number()
-	accounts, out, refused := v.accountsNamed(v.past(), shown.Query, shown.Kind, number, accountsShown)
-	total := totalOf(out)
-	shown.Seen = cmp.Or(shown.Seen, out.Header.Get("Bahi-Position"))
+	query := v.past()
+	query.Set("search", shown.Query)
+	query.Set("kind", shown.Kind)
+	accounts, total, refused := v.paged("list-accounts", request{query: query}, number, accountsShown)
+	shown.Seen = cmp.Or(shown.Seen, v.listed.Get("Bahi-Position"))
 	if refused != nil && (refused.Status != http.StatusUnprocessableEntity || len(v.past()) == 0) {
 		return v.deny(refused)
 	} else if refused != nil {
@@ -130,9 +130,8 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 		return page{redirect: pathOf(shown.Accounts[0], v.past())}
 	}
 	shown.Past = v.past()
-	query := v.past()
 	query.Set("q", shown.Query)
-	query.Set("kind", shown.Kind)
+	query.Del("search")
 	shown.Before, shown.Next = turned(Path+"/accounts", query, number, number*accountsShown < total)
 	return page{template: "accounts", title: "Accounts", status: status, body: shown}
 }
@@ -140,21 +139,6 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 // pathOf returns the address of an account of a list, at a time in the past or now.
 func pathOf(account map[string]any, past url.Values) string {
 	return withQuery(accountPath(textOf(account["kind"]), plain(account["id"])), past)
-}
-
-// accountsNamed returns a page of the accounts with a text in their names, at a time in the past or now. An empty kind means all kinds.
-func (v *visit) accountsNamed(past url.Values, text, kind string, number, size int) (found []map[string]any, out api.Response,
-	refused *problem) {
-	query := maps.Clone(past)
-	query.Set("page", strconv.Itoa(number))
-	query.Set("page_size", strconv.Itoa(size))
-	for name, value := range map[string]string{"search": text, "kind": kind} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	out, refused = v.ask("list-accounts", request{query: query}, &found)
-	return found, out, refused
 }
 
 // openAccount opens an account.
@@ -184,7 +168,8 @@ func (v *visit) sameName(kind, name, seen string) string {
 	if seen == "" || name == "" {
 		return ""
 	}
-	found, _, _ := v.accountsNamed(url.Values{"known_at": {seen}}, folded(name), kind, 1, accountsShown) // the name may be invalid
+	query := url.Values{"known_at": {seen}, "search": {folded(name)}, "kind": {kind}}
+	found, _, _ := v.paged("list-accounts", request{query: query}, 1, accountsShown) // the name may be invalid
 	for _, a := range found {
 		if folded(textOf(a["name"])) == folded(name) {
 			return textOf(a["name"])
@@ -303,13 +288,8 @@ func (v *visit) accountOf(kind, id string, past url.Values) (of map[string]any, 
 
 // newestRows returns a page of an account's rows, the newest first.
 func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
-	rows, total := v.newestFirst(func(number, size int) (rows []map[string]any, total int) {
-		query := v.past()
-		query.Set("page", strconv.Itoa(number))
-		query.Set("page_size", strconv.Itoa(size))
-		out := v.read("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
-		return rows, totalOf(out)
-	})
+	rows, total, refused := v.newestFirst("read-"+kind+"-ledger", request{vars: []string{id}, query: v.past()})
+	v.deny(refused)
 	shown.Newer, shown.Older = turned(shown.Link, v.past(), min(v.number(), max(total/rowsShown, 1)), v.older(total))
 	lines := make([]rowLine, 0, len(rows))
 	for _, r := range rows {

@@ -62,13 +62,9 @@ func (v *visit) people(open string) inboxPage {
 	shown := inboxPage{Kept: kept, Open: open}
 	number, _ := strconv.Atoi(kept.Get("page")) // 0 without one
 	number = max(number, 1)
-	query := url.Values{"sort": {"recent"}, "limit": {strconv.Itoa(peopleShown)}, "page": {strconv.Itoa(number)}}
-	for name, value := range map[string]string{"search": kept.Get("q"), "status": kept.Get("status")} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	v.read("list-messaging-contacts", request{query: query}, &shown.People)
+	query, refused := url.Values{"sort": {"recent"}, "search": {kept.Get("q")}, "status": {kept.Get("status")}}, (*problem)(nil)
+	shown.People, _, refused = v.paged("list-messaging-contacts", request{query: query}, number, peopleShown)
+	v.deny(refused)
 	full := len(shown.People) == peopleShown
 	silent := func(c map[string]any) bool { return c["lastMessageAt"] == nil }
 	if i := slices.IndexFunc(shown.People, silent); i >= 0 && kept.Get("q") == "" {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -228,14 +227,10 @@ func (d *desk) seller(in sent) page {
 		return page{redirect: "/companies/" + url.PathEscape(slug)}
 	}
 	number := d.number()
-	var list struct {
-		Data  []map[string]any `json:"data"`
-		Total int              `json:"total"`
-	}
-	query := url.Values{"company_id": {textOf(c["id"])}, "limit": {strconv.Itoa(offers)}, "page": {strconv.Itoa(number)}}
-	d.read("list-products", request{query: query}, &list)
-	_, older := turned(d.r.URL.EscapedPath(), nil, number, list.Total > number*offers)
-	return d.goods(map[string]any{"Company": c, "Products": list.Data, "Older": older}, c, in)
+	products, total, refused := d.paged("list-products", request{query: url.Values{"company_id": {textOf(c["id"])}}}, number, offers)
+	d.deny(refused)
+	_, older := turned(d.r.URL.EscapedPath(), nil, number, total > number*offers)
+	return d.goods(map[string]any{"Company": c, "Products": products, "Older": older}, c, in)
 }
 
 // goods shows a company or a product, with the enquiry form.

@@ -3,7 +3,6 @@ package pages
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -170,9 +169,9 @@ func (d *desk) reach(campaign map[string]any) any {
 	if !inStatus("draft", "scheduled", "paused")(campaign) || campaign["audience"] == "parties" {
 		return nil
 	}
-	text, query := "", url.Values{"limit": {strconv.Itoa(rowsFound)}}
-	var templates []map[string]any
-	if _, refused := d.ask("list-templates", request{query: query}, &templates); refused != nil {
+	text, query := "", url.Values{}
+	templates, _, refused := d.paged("list-templates", request{}, 1, rowsFound)
+	if refused != nil {
 		return nil
 	}
 	for _, t := range templates {
@@ -184,14 +183,13 @@ func (d *desk) reach(campaign map[string]any) any {
 			text = strings.ReplaceAll(text, "{{"+name+"}}", textOf(value))
 		}
 	}
-	query.Set("limit", "1")
 	if audience := textOf(campaign["audience"]); audience != "all" {
 		query.Set("listId", audience)
 	}
-	all, _ := d.ask("list-messaging-contacts", request{query: query}, nil)
+	_, all, _ := d.paged("list-messaging-contacts", request{query: query}, 1, 1)
 	query.Set("optIn", "true")
-	agree, _ := d.ask("list-messaging-contacts", request{query: query}, nil)
-	return map[string]any{"Text": text, "Contacts": totalOf(all), "Agree": totalOf(agree)}
+	_, agree, _ := d.paged("list-messaging-contacts", request{query: query}, 1, 1)
+	return map[string]any{"Text": text, "Contacts": all, "Agree": agree}
 }
 
 // scripted reports whether a script fetches the page to refresh a part of it.

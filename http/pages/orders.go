@@ -210,23 +210,6 @@ func (l language) orderWords(o map[string]any) string {
 	return strings.Join(parts, ", ")
 }
 
-// newestFirst reads a page of records, newest first. The API counts pages from the oldest record, so its last page may be short. The
-// first page here therefore includes the API's last two pages.
-func (v *visit) newestFirst(read func(number, size int) ([]map[string]any, int)) (records []map[string]any, total int) {
-	_, total = read(1, 1)
-	full, number := total/rowsShown, v.number()
-	number = min(number, max(full, 1))
-	for n := max(1, full-number+1); n <= full || number == 1 && n == full+1; n++ {
-		some, _ := read(n, rowsShown)
-		records = append(records, some...)
-		if number != 1 {
-			break
-		}
-	}
-	slices.Reverse(records)
-	return records, total
-}
-
 // number returns the number of the page of a list, from 1.
 func (v *visit) number() int {
 	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one

@@ -184,6 +184,7 @@ type visit struct {
 	session session
 	who     actor.Actor         // the zero Actor: not signed in
 	names   map[string][]choice // of actors, by their kind
+	listed  http.Header         // of the newest list
 
 	failed error // why there is no page, see deny
 }

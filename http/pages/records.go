@@ -21,7 +21,6 @@ type desk struct {
 	parent, id string              // ids of the parent and of the record; empty: none
 	names      map[string][]choice // cached names of records by resource
 	refs       references          // accounts that fields name by a text
-	next       string              // Link header of the response to the list
 	lines      bool                // a list with the actions of its records
 }
 
@@ -332,9 +331,7 @@ func canonical(value any) (text string) {
 // found returns the record of the page. Without it the request fails.
 func (d *desk) found() map[string]any {
 	record, refused := d.find()
-	if refused != nil {
-		d.deny(refused)
-	}
+	d.deny(refused)
 	return record
 }
 

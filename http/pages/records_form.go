@@ -252,13 +252,11 @@ func (d *desk) namesOf(word string) []choice {
 		return nil
 	}
 	other := d.visit.desk(of, false)
-	rows, _, _ := other.rows(other.listQuery(), 1, rowsFound)
+	query := other.listQuery()
 	if of.oldest { // those of this page of the list
-		rows, _ = d.newestFirst(func(number, size int) (some []map[string]any, total int) {
-			some, total, _ = other.rows(other.asked(d.operation(of.list)), number, size)
-			return some, total
-		})
+		query = other.asked(d.operation(of.list))
 	}
+	rows, _, _ := other.rows(query, 1, rowsFound)
 	for _, r := range rows {
 		name := other.title(r)
 		if body := []rune(textOf(r["body"])); word == "templates" {

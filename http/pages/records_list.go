@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -106,11 +105,8 @@ func (d *desk) list(in sent) page {
 	size := rowsListed
 	if d.of.oldest {
 		size = rowsShown
-		rows, b.Total = d.newestFirst(func(number, size int) (some []map[string]any, total int) {
-			some, total, refused = d.rows(query, number, size)
-			return some, total
-		})
-	} else if b.Lacks == "" {
+	}
+	if b.Lacks == "" {
 		rows, b.Total, refused = d.rows(query, number, size)
 	}
 	switch {
@@ -123,7 +119,7 @@ func (d *desk) list(in sent) page {
 	}
 	more := d.of.oldest && d.older(b.Total) || !d.of.oldest && number*size < b.Total && len(rows) <= size
 	b.Newer, b.Older = turned(b.Address, own, number, more)
-	next, _, _ := strings.Cut(strings.TrimPrefix(d.next, "<"), ">")
+	next, _, _ := strings.Cut(strings.TrimPrefix(d.listed.Get("Link"), "<"), ">")
 	if older, err := url.Parse(next); err == nil && older.Query().Has("to_position") {
 		own.Set("to_position", older.Query().Get("to_position"))
 		b.Older, b.Total = b.Address+"?"+own.Encode(), 0 // the total is unknown
@@ -247,52 +243,14 @@ func (d *desk) listQuery() url.Values {
 }
 
 // rows returns a page of the list, and the total number of records.
-func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, refused *problem) {
+func (d *desk) rows(query url.Values, number, size int) ([]map[string]any, int, *problem) {
 	id := d.of.list
 	if query.Has("q") && d.of.search != "" {
 		id = d.of.search
 	}
-	o := d.operation(id)
-	query = maps.Clone(query)
-	for _, p := range o.Params {
-		switch p.Name {
-		case "page":
-			query.Set("page", strconv.Itoa(number))
-		case "skip":
-			query.Set("skip", strconv.Itoa((number-1)*size))
-		case "limit", "page_size":
-			query.Set(p.Name, strconv.Itoa(size))
-		}
+	in := request{vars: d.vars(d.operation(id)), query: query}
+	if d.of.oldest {
+		return d.newestFirst(id, in)
 	}
-	var answer any
-	vars := d.vars(o)
-	if d.parent != "" && d.of.by == "" {
-		vars = vars[:1]
-	}
-	out, refused := d.ask(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
-	if refused != nil {
-		return nil, 0, refused
-	}
-	d.next = out.Header.Get("Link")
-	list, total := listOf(answer)
-	if counted, err := strconv.Atoi(out.Header.Get("X-Total-Count")); err == nil {
-		total = counted
-	}
-	return entriesOf(list), total, nil
-}
-
-// listOf returns the records of a list's response, which is an array or an object with one, and the total in it.
-func listOf(answer any) (list []any, total int) {
-	switch a := answer.(type) {
-	case []any:
-		return a, len(a)
-	case map[string]any:
-		for _, name := range []string{"data", "items", "rows"} {
-			if list, is := a[name].([]any); is {
-				total, _ = strconv.Atoi(textOf(a["total"])) // 0 without one
-				return list, max(total, len(list))
-			}
-		}
-	}
-	return nil, 0
+	return d.paged(id, in, number, size)
 }

@@ -65,17 +65,16 @@ func (v *visit) refsOf(kind string) refs {
 
 // contactRefs returns the references to contacts. The newest are suggested.
 func (v *visit) contactRefs() refs {
-	named := func(query url.Values) (found []choice) {
-		var all []map[string]any
-		v.ask("list-messaging-contacts", request{query: query}, &all)
+	named := func(text string) (found []choice) {
+		all, _, _ := v.paged("list-messaging-contacts", request{query: url.Values{"search": {text}}}, 1, rowsFound)
 		for _, c := range all {
 			found = append(found, choice{Value: plain(c["id"]), Text: strings.Trim(textOf(c["name"])+" · "+textOf(c["phone"]), " ·")})
 		}
 		return found
 	}
-	return refs{List: "contacts", Choices: named(url.Values{"limit": {"100"}}), search: func(text string) []choice {
+	return refs{List: "contacts", Choices: named(""), search: func(text string) []choice {
 		parts := strings.Split(text, " · ")
-		return named(url.Values{"search": {strings.TrimSpace(parts[len(parts)-1])}})
+		return named(strings.TrimSpace(parts[len(parts)-1]))
 	}}
 }
 
@@ -292,10 +291,9 @@ func fullName(of map[string]any) string {
 
 // company returns the name of the workspace's oldest company, the title of prints, "" without one.
 func (v *visit) company() string {
-	var list struct{ Data []map[string]any }
-	query := url.Values{"mine": {"true"}, "limit": {"100"}}
-	if v.ask("list-companies", request{query: query}, &list); len(list.Data) == 0 {
+	all, _, _ := v.paged("list-companies", request{query: url.Values{"mine": {"true"}}}, 1, rowsFound)
+	if len(all) == 0 {
 		return ""
 	}
-	return textOf(list.Data[len(list.Data)-1]["name"]) // newest first
+	return textOf(all[len(all)-1]["name"]) // newest first
 }

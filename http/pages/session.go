@@ -114,7 +114,9 @@ func (p *Pages) Bearer(r *http.Request) (string, uuid.UUID, error) {
 // begin gives the browser a session for its forms, without a visitor.
 func (v *visit) begin() { v.keep(v.newSession()) }
 
-func (v *visit) newSession() session { return session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)} }
+func (v *visit) newSession() session {
+	return session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
+}
 
 // recall identifies the visitor.
 func (v *visit) recall() {

@@ -84,7 +84,7 @@ func (v *visit) toDo() (waiting []todo) {
 	may := v.permissions()
 	for _, t := range todos {
 		if may[t.needs] {
-			_, t.Count, _ = v.desk(&resource{list: t.operation}, false).rows(t.query, 1, 1)
+			_, t.Count, _ = v.paged(t.operation, request{query: t.query}, 1, 1)
 		}
 		if t.Count > 0 {
 			waiting = append(waiting, t.todo)
@@ -157,15 +157,16 @@ func (v *visit) find() page {
 	}
 	total := 0
 	if may["ledger:read"] {
-		found, out, _ := v.accountsNamed(v.past(), shown.Query, "", 1, accountsFound)
-		shown.Accounts, total = found, totalOf(out)
+		query := v.past()
+		query.Set("search", shown.Query)
+		shown.Accounts, total, _ = v.paged("list-accounts", request{query: query}, 1, accountsFound)
 	}
 	for _, s := range searches {
 		if !may[s.needs] {
 			continue
 		}
 		of := *s.of
-		of.columns = s.columns
+		of.columns, of.oldest = s.columns, false
 		d, in := v.desk(&of, false), &listPage{deskPage: deskPage{Title: s.name}}
 		rows, _, _ := d.rows(url.Values{s.by: {shown.Query}}, 1, othersFound+1) // the text may be too long to search
 		if len(rows) > othersFound {
