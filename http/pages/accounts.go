@@ -34,10 +34,10 @@ func rowResource(kind string) *resource {
 		return reversible(row) && row["reverses"] == nil && row["locked"] == nil
 	}
 	never := func(map[string]any) bool { return false } // the pages have buttons of their own
-	toAccount := func(d *desk, _ map[string]any) string { return accountPath(kind, d.parent) }
+	toAccount := func(d *desk, _ map[string]any) string { return pagePath("accounts", kind, d.parent) }
 	toNextRow := func(d *desk, row map[string]any) string {
 		query := url.Values{"date": {textOf(row["date"])}, "row": {plain(row["id"])}, "side": {d.r.PostForm.Get("side")}}
-		return withQuery(accountPath(kind, d.parent), query)
+		return withQuery(pagePath("accounts", kind, d.parent), query)
 	}
 	number := func(d *desk, _ map[string]any) map[string]any { return map[string]any{"row_id": json.Number(d.id)} }
 	says := func(d *desk, row map[string]any) *preview { return d.previewOf(kind, row) }
@@ -169,7 +169,7 @@ func (d *desk) sayTransfer(answer map[string]any) *preview {
 		line := d.lang.entered(r)
 		for side, entries := range map[string][]entryLine{"Received": line.Received, "Given": line.Given} {
 			for _, e := range entries {
-				p.Says = append(p.Says, line.Account+" · "+d.lang.t(side)+" · "+e.Text)
+				p.Says = append(p.Says, textOf(r["account_name"])+" · "+d.lang.t(side)+" · "+e.Text)
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func (d *desk) sayTransfer(answer map[string]any) *preview {
 func (v *visit) anyRow() page {
 	id := v.r.PathValue("row")
 	row := v.one("find-row", id)
-	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(id)}
+	return page{redirect: pagePath("accounts", row["kind"], row["account_id"], "rows", id)}
 }
 
 // partiesResource are the contacts who can confirm the balances of accounts.

@@ -31,8 +31,8 @@ func choosing(all []choice, value string) []choice {
 	return all
 }
 
-func kindName(kind string) string {
-	if ledger.Named(kind) == nil {
+func kindName(kind any) string {
+	if ledger.Named(textOf(kind)) == nil {
 		return ""
 	}
 	return wordOf(kind)
@@ -94,8 +94,13 @@ const (
 	rowsShown     = 30
 )
 
-func accountPath(kind, id string) string {
-	return Path + "/accounts/" + url.PathEscape(kind) + "/" + url.PathEscape(id)
+// pagePath returns the address of a page below Path.
+func pagePath(parts ...any) string {
+	address := Path
+	for _, part := range parts {
+		address += "/" + url.PathEscape(textOf(part))
+	}
+	return address
 }
 
 // accounts lists the accounts of all kinds. A search from another page redirects to the account if only one matches.
@@ -138,7 +143,7 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 
 // pathOf returns the address of an account of a list, at a time in the past or now.
 func pathOf(account map[string]any, past url.Values) string {
-	return withQuery(accountPath(textOf(account["kind"]), plain(account["id"])), past)
+	return withQuery(pagePath("accounts", account["kind"], account["id"]), past)
 }
 
 // openAccount opens an account.
@@ -159,7 +164,7 @@ func (v *visit) openAccount() page {
 		shown.Wrong = detail(refused)
 		return v.accountList(shown, refused.Status)
 	}
-	return page{redirect: after(out, accountPath(kind, plain(opened["id"])), "opened")}
+	return page{redirect: after(out, pagePath("accounts", kind, opened["id"]), "opened")}
 }
 
 // sameName returns the name of an account of a kind that equals a name, "" for none. It ignores the accounts that were opened after the
@@ -189,25 +194,18 @@ func detail(p *problem) string {
 
 // rowLine is a row in a list.
 type rowLine struct {
-	ID, Date, Link, Account string
-	AccountKind             string // in words
-	AccountLink             string
-	Received, Given         []entryLine
-	Balances                []balance
-	Void                    bool
-	Reverses, ReversedBy    string
-	PairedWith              string
-	New                     bool // just added
+	Row, Of           map[string]any // Of: the record of the daybook that has the row
+	Link, AccountLink string
+	Received, Given   []entryLine
+	Balances          []balance
+	New               bool // just added
 }
 
 // lineOf returns a row as a list shows it.
 func (l language) lineOf(kind string, row map[string]any) rowLine {
-	line := rowLine{
-		ID: plain(row["id"]), Date: textOf(row["date"]), Balances: l.balancesOf(kind, row), Void: row["void"] == true,
-		Reverses: plain(row["reverses"]), ReversedBy: plain(row["reversed_by"]), PairedWith: plain(row["paired_with"]),
+	return rowLine{
+		Row: row, Received: l.entryLines(kind, "in", row), Given: l.entryLines(kind, "out", row), Balances: l.balancesOf(kind, row),
 	}
-	line.Received, line.Given = l.entryLines(kind, "in", row), l.entryLines(kind, "out", row)
-	return line
 }
 
 // accountPage is the content of the page of an account.
@@ -243,7 +241,7 @@ func (d *desk) account(in sent) page {
 		body = map[string]any{}
 	}
 	shown := accountPage{
-		Account: of, Link: accountPath(kind, d.id), Past: d.past(), Key: row.key, Preview: row.preview, Undo: d.r.URL.Query().Get("row"),
+		Account: of, Link: pagePath("accounts", kind, d.id), Past: d.past(), Key: row.key, Preview: row.preview, Undo: d.r.URL.Query().Get("row"),
 		Open: len(body) > 0 || in.status != 0, Side: cmp.Or(d.r.FormValue("side"), "in"),
 	}
 	if message := row.faults["in_entries"]; message != "" && shown.Side == "out" {
@@ -269,9 +267,6 @@ func (d *desk) account(in sent) page {
 	shown.Fields = d.schemaOf("add-"+kind+"-row").fields("", body, row.faults, 1)
 	shown.Forms = d.forms(in, of)
 	shown.Wrong = slices.Concat(wrong, wrongOf(in, shown.Forms), d.lang.misplaced(shown.Fields, row.faults))
-	for i := range shown.Rows {
-		shown.Rows[i].New = shown.Undo != "" && shown.Rows[i].ID == shown.Undo
-	}
 	return page{template: "account", title: textOf(of["name"]), status: in.status, body: shown}
 }
 
@@ -294,8 +289,8 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
 	lines := make([]rowLine, 0, len(rows))
 	for _, r := range rows {
 		line := v.lang.lineOf(kind, r)
-		line.Link = accountPath(kind, id) + "/rows/" + line.ID
-		if lines = append(lines, line); shown.newest == nil && !line.Void {
+		line.Link, line.New = pagePath("accounts", kind, id, "rows", r["id"]), textOf(r["id"]) == shown.Undo
+		if lines = append(lines, line); shown.newest == nil && r["void"] != true {
 			shown.newest = r
 		}
 	}
@@ -383,7 +378,7 @@ func since(rows []rowLine) string {
 	for i := 1; i < len(rows); i++ {
 		open := func(b balance) bool { return b.Class != "settled" }
 		if len(rows[i].Balances) > 0 && !slices.ContainsFunc(rows[i].Balances, open) {
-			return rows[i-1].Date
+			return textOf(rows[i-1].Row["date"])
 		}
 	}
 	return ""

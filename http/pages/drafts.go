@@ -15,8 +15,6 @@ import (
 	"bahi/http/api"
 )
 
-func draftPath(id string) string { return Path + "/drafts/" + url.PathEscape(id) }
-
 // draftResource are the orders from chat that are not converted yet.
 func draftResource() *resource {
 	return &resource{
@@ -101,7 +99,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	id := v.r.PathValue("id")
 	form := v.draftForm()
 	draft := v.one("get-order-draft", id)
-	shown.Draft, shown.Link, shown.Forms = draft, draftPath(id), v.desk(draftResource(), true).forms(shown.sent, draft)
+	shown.Draft, shown.Link, shown.Forms = draft, pagePath("drafts", id), v.desk(draftResource(), true).forms(shown.sent, draft)
 	shown.Clients = form.names["client_id"]
 	stored := form.names.texts(draft)
 	base, err := json.Marshal(stored)
@@ -399,7 +397,7 @@ func (v *visit) editDraft() page {
 		if refused != nil {
 			return refuse(refused)
 		}
-		return page{redirect: after(out, draftPath(id), "numbered")}
+		return page{redirect: after(out, pagePath("drafts", id), "numbered")}
 	case do != "save" && len(changes.writes) == 0:
 		in.body = map[string]any{}
 		var made struct {
@@ -410,11 +408,11 @@ func (v *visit) editDraft() page {
 			return refuse(refused)
 		}
 		if len(made.Orders) == 1 {
-			return page{redirect: after(out, orderPath(plain(made.Orders[0]["id"])), "converted")}
+			return page{redirect: after(out, pagePath("orders", made.Orders[0]["id"]), "converted")}
 		}
 		return page{redirect: after(out, Path+"/orders", "converted")}
 	default:
-		return page{redirect: after(out, draftPath(id), "added")}
+		return page{redirect: after(out, pagePath("drafts", id), "added")}
 	}
 }
 

@@ -280,22 +280,21 @@ func formulaOf(kind, side, key string, entry map[string]any) string {
 type trailLine struct {
 	change
 
-	Account, Kind, Link, Date string
-	Whole                     bool // the lines are the whole record, not the differences
+	Of    map[string]any // as the interface has it
+	Link  string
+	Whole bool // the lines are the whole record, not the differences
 }
 
 func (v *visit) trailLine(c map[string]any) trailLine {
 	noun, change, ledger, id := textOf(c["kind"]), textOf(c["change"]), textOf(c["ledger"]), textOf(c["id"])
-	of := inner(c, "account")
-	line := trailLine{change: changeOf(c, v.actor), Date: textOf(c["date"]), Account: textOf(of["name"]), Kind: kindName(ledger)}
-	account := accountPath(ledger, plain(of["id"]))
+	line, account := trailLine{change: changeOf(c, v.actor), Of: c}, pagePath("accounts", ledger, inner(c, "account")["id"])
 	switch noun {
 	case ledger + "row":
 		noun, line.Link = "row", account+"/rows/"+url.PathEscape(id)
 	case ledger:
 		noun, line.Link = "account", account
 	case "clientorder":
-		line.Link = orderPath(id)
+		line.Link = pagePath("orders", id)
 	}
 	if !v.who.May(actor.Ledger, actor.Read) {
 		line.Link = ""
@@ -304,7 +303,7 @@ func (v *visit) trailLine(c map[string]any) trailLine {
 	for _, f := range entriesOf(c["fields"]) {
 		after[textOf(f["field"])] = f["to"]
 	}
-	line.Sentence = v.lang.sentence(noun, change, line.Actor, line.Date, after)
+	line.Sentence = v.lang.sentence(noun, change, line.Actor, textOf(c["date"]), after)
 	line.Lines, line.Whole = v.lang.changed(change, entriesOf(c["fields"])), change == "opened" || change == "added" || change == "deleted"
 	if line.Whole { // the sentence has the name and the date
 		line.Lines = slices.DeleteFunc(line.Lines, func(d difference) bool { return d.What == v.lang.t("Name") || d.What == v.lang.t("Date") })

@@ -39,8 +39,6 @@ func (v *visit) filter() url.Values {
 	return kept
 }
 
-func talkPath(contact string) string { return inboxPath + "/" + url.PathEscape(contact) }
-
 // withQuery returns an address with a query, if there is one.
 func withQuery(address string, query url.Values) string {
 	if len(query) == 0 {
@@ -141,7 +139,7 @@ func (v *visit) messages(t *talk, id string) []map[string]any {
 	v.read("list-messages", request{vars: []string{id}, query: query}, &all)
 	if len(all) > messagesShown {
 		all = all[:messagesShown]
-		t.Earlier = withQuery(withQuery(talkPath(id), v.filter()), url.Values{"before": {textOf(all[messagesShown-1]["id"])}})
+		t.Earlier = withQuery(withQuery(pagePath("inbox", id), v.filter()), url.Values{"before": {textOf(all[messagesShown-1]["id"])}})
 	}
 	t.Messages = slices.Clone(all)
 	slices.Reverse(t.Messages)
@@ -230,7 +228,7 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 }
 
 // reasonOf returns the display text of a code, or the network's own text.
-func reasonOf(code, title string) string { return cmp.Or(english["reasons"][code], title) }
+func reasonOf(code, title any) string { return cmp.Or(english["reasons"][textOf(code)], textOf(title)) }
 
 // Writer returns the name of a message's sender.
 func (t *talk) Writer(by string) string {
@@ -276,7 +274,7 @@ func (v *visit) sendMessage() page {
 		return v.deny(refused)
 	}
 	if refused == nil {
-		return page{redirect: withQuery(after(out, talkPath(id), "answered"), v.filter())}
+		return page{redirect: withQuery(after(out, pagePath("inbox", id), "answered"), v.filter())}
 	}
 	body["text"] = text // keeps the text, even with a picture
 	tried := attempt{message: body, template: template, status: refused.Status, faults: map[string]string{}}
@@ -317,7 +315,7 @@ func (v *visit) editContact() page {
 	} else if !known {
 		return v.deny(errNoPage)
 	}
-	out, to := v.read(operation, request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil), talkPath(id)
+	out, to := v.read(operation, request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil), pagePath("inbox", id)
 	if word == "resolved" {
 		to = v.nextUnread(id)
 	}
@@ -331,7 +329,7 @@ func (v *visit) nextUnread(after string) string {
 	at := slices.IndexFunc(all, func(c map[string]any) bool { return plain(c["id"]) == after })
 	for _, c := range slices.Concat(all[at+1:], all[:max(at, 0)]) {
 		if plain(c["unread"]) != "0" && c["status"] != "resolved" && plain(c["id"]) != after {
-			return talkPath(plain(c["id"]))
+			return pagePath("inbox", c["id"])
 		}
 	}
 	return inboxPath

@@ -15,8 +15,6 @@ import (
 
 const khatasShown = 30
 
-func khataPath(upload map[string]any) string { return Path + "/khata/" + plain(upload["upload_id"]) }
-
 // readOf returns the entries of the reading.
 func readOf(upload map[string]any) []map[string]any {
 	return entriesOf(inner(upload, "result")["entries"])
@@ -52,7 +50,7 @@ func (v *visit) uploadKhata() page {
 	case refused != nil:
 		return v.khataList(refused.Status, in.key, detail(refused))
 	}
-	return page{redirect: after(out, khataPath(upload), "")}
+	return page{redirect: after(out, pagePath("khata", upload["upload_id"]), "")}
 }
 
 // khataPage is the content of the page of an upload.
@@ -186,7 +184,7 @@ func (v *visit) checkKhata() page {
 	}
 	out, refused := v.ask("submit-khata", in, nil)
 	if refused == nil {
-		return page{redirect: after(out, khataPath(upload), "posted")}
+		return page{redirect: after(out, pagePath("khata", upload["upload_id"]), "posted")}
 	}
 	if refused.Status == http.StatusForbidden {
 		return v.deny(refused)

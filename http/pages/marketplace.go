@@ -115,7 +115,7 @@ func (d *desk) toTalk(map[string]any) string {
 	if refused != nil {
 		return inboxPath
 	}
-	return withQuery(talkPath(textOf(e["contact"])), url.Values{"enquiry": {d.id}})
+	return withQuery(pagePath("inbox", e["contact"]), url.Values{"enquiry": {d.id}})
 }
 
 // Notified returns the notifications of an enquiry with their states.

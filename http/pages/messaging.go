@@ -18,7 +18,7 @@ var messagingResources = []*resource{
 			about: "A CSV or Excel file with a row of names: name, phone, email, opt in, and the evidence of the consent.",
 		}},
 		links: func(d *desk, _ map[string]any) []choice {
-			return []choice{{Value: talkPath(d.id), Text: "Conversation"}}
+			return []choice{{Value: pagePath("inbox", d.id), Text: "Conversation"}}
 		},
 	},
 	{

@@ -69,9 +69,7 @@ func takadaResource() *resource {
 	}
 }
 
-func orderPath(id string) string { return Path + "/orders/" + url.PathEscape(id) }
-
-func (d *desk) toOrder(map[string]any) string { return orderPath(d.parent) }
+func (d *desk) toOrder(map[string]any) string { return pagePath("orders", d.parent) }
 
 // startsToday starts a new order, or a takada of an order.
 func startsToday(d *desk, order map[string]any) map[string]any {
@@ -87,7 +85,7 @@ const itemsShown = 3 // of an order in the list
 // AccountOf returns the address of the account that the record of the page references, "" in a list.
 func (d *desk) AccountOf(kind string, record map[string]any) string {
 	if id, wrong := d.refs[kind+"_id"].find(d.lang, textOf(record[kind+"_id"])); wrong == "" && d.id != "" {
-		return accountPath(kind, id)
+		return pagePath("accounts", kind, id)
 	}
 	return ""
 }

@@ -403,19 +403,9 @@ func (p *Pages) functions(lang language) template.FuncMap {
 			}
 			return address
 		},
-		"phone":       func(n any) string { return phone(textOf(n)) },
-		"kindName":    func(kind any) string { return kindName(textOf(kind)) },
-		"balances":    func(of map[string]any) []balance { return lang.balancesOf(textOf(of["kind"]), of) },
-		"balancesIn":  func(kind string, of map[string]any) []balance { return lang.balancesOf(kind, of) },
-		"accountPath": func(kind, id any) string { return accountPath(textOf(kind), plain(id)) },
-		"talk":        func(id any, kept url.Values) string { return withQuery(talkPath(plain(id)), kept) },
-		"reason":      func(code, title any) string { return reasonOf(textOf(code), textOf(title)) },
-		"kindOfMessage": func(of any) string {
-			if kind := textOf(of); kind != "text" && kind != "template" {
-				return labelOf(kind)
-			}
-			return ""
-		},
+		"phone":      func(n any) string { return phone(textOf(n)) },
+		"balances":   func(of map[string]any) []balance { return lang.balancesOf(textOf(of["kind"]), of) },
+		"balancesIn": func(kind string, of map[string]any) []balance { return lang.balancesOf(kind, of) },
 		// cells of records
 		"english": func(use string, word any) string { return english[use][textOf(word)] }, "fullName": fullName, "weightOf": weightOf,
 		"negative": func(n any) bool { d, _ := toDecimal(n); return d.IsNegative() },
@@ -427,7 +417,7 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"chipOf": func(state any) string { return cmp.Or(stateChips[textOf(state)], "plain") }, "buildState": buildState,
 		"rounded": func(format string, n any) string { return fmt.Sprintf(format, float(n)) },
 		"whole":   func(n any) string { return unsigned(n, 0) }, "lasting": lang.lasting, "perSecond": lang.perSecond,
-		"upper": strings.ToUpper, "withQuery": withQuery,
+		"upper": strings.ToUpper, "withQuery": withQuery, "pagePath": pagePath, "kindName": kindName, "reason": reasonOf,
 		"needPath": func(what string) string { return operatePath + needPaths[what] }, "list": func(all ...string) []string { return all },
 		"spaced":  func(name any) string { return strings.ReplaceAll(textOf(name), "_", " ") },
 		"compact": compact, "rowsOf": rowsOf, "indented": func(text string) string { return indent([]byte(text)) },

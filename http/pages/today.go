@@ -297,7 +297,7 @@ func (v *visit) statement() page {
 	}
 	body := map[string]any{
 		"Kind": kind, "Totals": totals,
-		"Report": r, "Account": account, "Past": past, "Link": accountPath(kind, id), "Rows": lines,
+		"Report": r, "Account": account, "Past": past, "Link": pagePath("accounts", kind, id), "Rows": lines,
 		"Files": strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, "pdf"),
 	}
 	return page{template: "statement", title: "Statement", status: out.Status, body: body}
@@ -331,10 +331,9 @@ func (v *visit) trail() page {
 
 // entered returns a row of the daybook with its account.
 func (l language) entered(r map[string]any) rowLine {
-	kind, row := textOf(r["kind"]), inner(r, "row")
-	line, account := l.lineOf(kind, row), accountPath(kind, plain(r["account_id"]))
-	line.Account, line.AccountKind, line.AccountLink = textOf(r["account_name"]), kindName(kind), account
-	line.Link = account + "/rows/" + line.ID
+	line := l.lineOf(textOf(r["kind"]), inner(r, "row"))
+	line.Of, line.AccountLink = r, pagePath("accounts", r["kind"], r["account_id"])
+	line.Link = pagePath("accounts", r["kind"], r["account_id"], "rows", line.Row["id"])
 	return line
 }
 
