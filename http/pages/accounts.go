@@ -124,16 +124,6 @@ func (d *desk) line(row map[string]any) any {
 	return map[string]any{"Row": row, "Line": d.lang.lineOf(d.of.parent.word, row), "Undo": edited && d.permissions()["ledger:write"]}
 }
 
-// wrongOf returns the faults of the sent form that no field shows.
-func wrongOf(in sent, forms []actForm) []string {
-	for _, f := range forms {
-		if f.Do == in.do && f.Wrong != nil {
-			return f.Wrong
-		}
-	}
-	return in.wrong
-}
-
 // transferResource is the page of transfers: the form of a transfer, and the rows that are not paired.
 func transferResource() *resource {
 	return &resource{

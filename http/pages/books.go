@@ -38,15 +38,6 @@ func kindName(kind any) string {
 	return wordOf(kind)
 }
 
-// kind returns the kind of account that the path names.
-func (v *visit) kind() string {
-	kind := v.r.PathValue("kind")
-	if kindName(kind) == "" {
-		v.deny(errNoPage)
-	}
-	return kind
-}
-
 // Today returns today's date in the workshop.
 func (v *visit) Today() string { return v.Now().In(v.Zone).Format(time.DateOnly) }
 
@@ -266,7 +257,12 @@ func (d *desk) account(in sent) page {
 	}
 	shown.Fields = d.schemaOf("add-"+kind+"-row").fields("", body, row.faults, 1)
 	shown.Forms = d.forms(in, of)
-	shown.Wrong = slices.Concat(wrong, wrongOf(in, shown.Forms), d.lang.misplaced(shown.Fields, row.faults))
+	shown.Wrong = slices.Concat(wrong, in.wrong, d.lang.misplaced(shown.Fields, row.faults))
+	for _, f := range shown.Forms {
+		if f.Do == in.do {
+			shown.Wrong = append(shown.Wrong, d.lang.misplaced(f.Fields, in.faults)...)
+		}
+	}
 	return page{template: "account", title: textOf(of["name"]), status: in.status, body: shown}
 }
 

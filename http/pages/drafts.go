@@ -177,8 +177,8 @@ func (v *visit) plan(id string, found map[string]bool) (_ *preview, next string)
 		if len(made.Orders) > 1 {
 			p.Says = append(p.Says, v.lang.orderWords(o))
 		}
-		for _, w := range warningsOf(o) {
-			p.Warnings = append(p.Warnings, v.lang.tf("slip %s", textOf(o["slip_number"]))+": "+v.lang.said(w))
+		for _, w := range v.lang.warnings(o["warnings"]) {
+			p.Warnings = append(p.Warnings, v.lang.tf("slip %s", textOf(o["slip_number"]))+": "+w)
 		}
 	}
 	return p, "convert"

@@ -311,15 +311,6 @@ func (v *visit) trailLine(c map[string]any) trailLine {
 	return line
 }
 
-// restated returns a closing balance that changes altered, as display text.
-func (l language) restated(of map[string]any, n any) string {
-	shown := rupees(n)
-	if of["unit"] == "fine" {
-		shown = grams(n)
-	}
-	return strings.TrimSpace(shown + " " + l.signed(textOf(of["ledger"]), n))
-}
-
 var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
 
 // inSentence are the fields that the sentence of a change contains.

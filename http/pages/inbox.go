@@ -214,7 +214,7 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 	r := ready{Template: m, Open: id == tried.template}
 	values := inner(tried.message, "templateParams")
 	for _, name := range textsOf(m["parameters"]) {
-		f := field{Name: "t" + id + "." + name, Key: name, Kind: "text", Label: labelOf(name), Required: true}
+		f := field{Name: "templateParams." + name, Key: name, Scope: "-" + id, Kind: "text", Label: labelOf(name), Required: true}
 		if _, err := strconv.Atoi(name); err == nil {
 			f.Label = v.lang.tf("Value %s", name)
 		}
@@ -256,7 +256,7 @@ func (v *visit) sendMessage() page {
 	case template != "":
 		values := map[string]any{}
 		for name := range form {
-			if place, is := strings.CutPrefix(name, "t"+template+"."); is {
+			if place, is := strings.CutPrefix(name, "templateParams."); is {
 				values[place] = form.Get(name)
 			}
 		}
@@ -280,9 +280,7 @@ func (v *visit) sendMessage() page {
 	tried := attempt{message: body, template: template, status: refused.Status, faults: map[string]string{}}
 	tried.closed = refused.Code == "reply_window_closed"
 	for path, message := range refused.faults() {
-		switch place, isValue := strings.CutPrefix(path, "templateParams."); {
-		case isValue:
-			path = "t" + template + "." + place
+		switch {
 		case path == "caption":
 			path = "text"
 		case path == "text" && text == "" && picture == "":

@@ -132,7 +132,7 @@ func (d *desk) orderHistory(order map[string]any) []change {
 
 // sayOrder returns the preview of an order.
 func (d *desk) sayOrder(order map[string]any) *preview {
-	return &preview{Says: []string{d.lang.orderWords(order)}, Warnings: warningsOf(order)}
+	return &preview{Says: []string{d.lang.orderWords(order)}, Warnings: d.lang.warnings(order["warnings"])}
 }
 
 // sayTakada returns the preview of a takada, with the items left after it.
@@ -178,13 +178,6 @@ func weightOf(items any) decimal.Decimal {
 		sum = sum.Add(weight)
 	}
 	return sum
-}
-
-func warningsOf(record map[string]any) (messages []string) {
-	for _, w := range entriesOf(record["warnings"]) {
-		messages = append(messages, textOf(w["message"]))
-	}
-	return messages
 }
 
 // count returns a number of items as display text.

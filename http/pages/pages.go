@@ -395,8 +395,9 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"fieldID": fieldID, "languages": func() []language { return languages },
 		"nth": func(index int) int { return index + 1 },
 		// figures and parts of API records
-		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings, "held": lang.held,
-		"entered": lang.entered, "restated": lang.restated, "accountAt": pathOf, "sure": sure, "unsure": unsure, "localTime": lang.localTime,
+		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings,
+		"rupees": rupees, "signed": lang.signed,
+		"entered": lang.entered, "accountAt": pathOf, "sure": sure, "unsure": unsure, "localTime": lang.localTime,
 		"own": func(address string) string { // of a file of this server: without the server, so at the visitor's address of it
 			if path, own := strings.CutPrefix(address, p.PublicURL+"/"); own {
 				return "/" + path

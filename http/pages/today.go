@@ -274,7 +274,10 @@ func (v *visit) trialBalance() page {
 
 // statement shows an account for print, the oldest row first.
 func (v *visit) statement() page {
-	kind, id := v.kind(), v.r.PathValue("id")
+	kind, id := v.r.PathValue("kind"), v.r.PathValue("id")
+	if kindName(kind) == "" {
+		return v.deny(errNoPage)
+	}
 	asked := v.chosen("as_of", "known_at", "from", "to")
 	r := &report{Company: v.company(), Asked: maps.Clone(asked)}
 	asked.Set("page_size", strconv.Itoa(statementRows))
@@ -335,12 +338,4 @@ func (l language) entered(r map[string]any) rowLine {
 	line.Of, line.AccountLink = r, pagePath("accounts", r["kind"], r["account_id"])
 	line.Link = pagePath("accounts", r["kind"], r["account_id"], "rows", line.Row["id"])
 	return line
-}
-
-// held returns the balance of the bank accounts as display text.
-func (l language) held(cash any) (text string) {
-	for _, b := range l.balancesOf("bank", map[string]any{"balance": cash}) {
-		text = strings.TrimSpace(b.Figure + " " + b.Words)
-	}
-	return text
 }
