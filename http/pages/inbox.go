@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -30,13 +31,10 @@ func (v *visit) filter() url.Values {
 	if here, err := url.Parse(v.r.PostForm.Get("here")); v.r.Method != http.MethodGet && err == nil {
 		query = here.Query()
 	}
-	kept := url.Values{}
-	for _, name := range []string{"q", "status", "page"} {
-		if value := query.Get(name); value != "" {
-			kept.Set(name, value)
-		}
-	}
-	return kept
+	maps.DeleteFunc(query, func(name string, values []string) bool {
+		return values[0] == "" || !slices.Contains([]string{"q", "status", "page"}, name)
+	})
+	return query
 }
 
 // withQuery returns an address with a query, if there is one.

@@ -107,13 +107,8 @@ func (d *desk) takadasOf() (all []map[string]any) {
 	return all
 }
 
-// Takadas returns a table of the takadas of an order, nil for none.
-func (d *desk) Takadas() *display {
-	if all := d.takadasOf(); len(all) > 0 {
-		return new(d.tableOf(d.of.parts[0], all))
-	}
-	return nil
-}
+// Takadas returns a table of the takadas of an order.
+func (d *desk) Takadas() display { return d.tableOf(d.of.parts[0], d.takadasOf()) }
 
 // orderHistory returns the changes of an order and of its takadas.
 func (d *desk) orderHistory(order map[string]any) []change {

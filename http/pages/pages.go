@@ -259,16 +259,16 @@ type page struct {
 
 // frame has the layout's data around a page's body.
 type frame struct {
-	Title, Theme, Here, Token, Workspace, Version string
-	Key                                           string // Idempotency-Key: a form that is sent twice has one effect
-	Lang                                          language
-	Who                                           string // empty: not signed in
-	Places                                        []place
-	Workspaces                                    []choice
-	Done                                          string // confirmation of the last action
-	Stale, Posted                                 bool
-	May                                           map[string]bool // permissions, such as ledger:write
-	Body                                          any
+	*visit
+
+	Title, Theme, Here, Workspace string
+	Key                           string // Idempotency-Key: a form that is sent twice has one effect
+	Lang                          language
+	Who                           string // empty: not signed in
+	Done                          string // confirmation of the last action
+	Stale, Posted                 bool
+	May                           map[string]bool // permissions, such as ledger:write
+	Body                          any
 }
 
 // render writes the whole page or none of it.
@@ -284,9 +284,8 @@ func (v *visit) render(p page) {
 		return
 	}
 	f := frame{
-		Title: v.lang.t(p.title), Theme: cookieOf(v.r, themeCookie), Here: v.r.URL.RequestURI(), Token: v.session.Token, Version: v.Version,
-		Key: uuid.NewString(), Lang: v.lang, Done: english["done"][v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body,
-		Stale: v.w.Header().Get("Bahi-Stale") != "",
+		visit: v, Title: v.lang.t(p.title), Theme: cookieOf(v.r, themeCookie), Here: v.r.URL.RequestURI(), Key: uuid.NewString(), Lang: v.lang,
+		Done: english["done"][v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body, Stale: v.w.Header().Get("Bahi-Stale") != "",
 	}
 	if v.r.Method != http.MethodGet { // a refused form; its own address may have no page
 		f.Here, f.Posted = v.r.PostForm.Get("here"), true
@@ -294,15 +293,8 @@ func (v *visit) render(p page) {
 	if v.who.Type != "" {
 		f.Who, f.Workspace = v.who.String(), v.who.Workspace.String()
 	}
-	name := p.part
-	if name == "" {
-		name = "layout.html"
-		if v.who.Type != "" {
-			f.Workspaces, f.Places = v.workspaces(), v.places(f.May)
-		}
-	}
 	var text bytes.Buffer
-	if err := v.views[v.lang][p.template]().ExecuteTemplate(&text, name, f); err != nil {
+	if err := v.views[v.lang][p.template]().ExecuteTemplate(&text, cmp.Or(p.part, "layout.html"), f); err != nil {
 		v.Log.Error("render a page", "page", p.template, "error", err)
 		http.Error(v.w, "The page cannot be shown.", http.StatusInternalServerError)
 		return

@@ -194,12 +194,10 @@ func (d *desk) act() page {
 	case a.to != nil && a.did == "":
 		return page{redirect: a.to(d, made)}
 	case a.to != nil:
-		return page{redirect: after(done, a.to(d, made), a.did)}
-	case a.operation == d.of.remove:
-		to = d.of.address(d.parent, "")
+		to = a.to(d, made)
 	case a.operation == d.of.create && id != "" && d.of.leads == "" && !d.of.inline:
 		to = d.of.address(d.parent, id)
-	case d.id == "":
+	case a.operation == d.of.remove, d.id == "":
 		to = d.of.address(d.parent, "")
 	}
 	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}

@@ -177,34 +177,29 @@ func (d *desk) draw(b *listPage, rows []map[string]any, in sent) {
 func (d *desk) asked(o *operation) url.Values {
 	asked := url.Values{}
 	for _, p := range d.params(o) {
-		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); d.isFilter(p) && value != "" {
+		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); value != "" {
 			asked.Set(p.Name, value)
 		}
 	}
 	return asked
 }
 
-// isFilter reports whether a parameter is a filter for users.
-func (d *desk) isFilter(p parameter) bool {
-	rest := append([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, d.of.without...)
-	return p.In == "query" && !slices.Contains(rest, p.Name) && !d.of.fixed.Has(p.Name)
-}
-
-// params returns the parameters of a list, and of the search for its records.
+// params returns the parameters of a list, and of the search for its records, that are filters for users.
 func (d *desk) params(o *operation) []parameter {
-	if d.of.search == "" {
-		return o.Params
+	all := slices.Clone(o.Params)
+	if d.of.search != "" {
+		all = append(all, d.operation(d.of.search).Params...)
 	}
-	return slices.Concat(o.Params, d.operation(d.of.search).Params)
+	rest := append([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, d.of.without...)
+	return slices.DeleteFunc(all, func(p parameter) bool {
+		return p.In != "query" || slices.Contains(rest, p.Name) || d.of.fixed.Has(p.Name)
+	})
 }
 
 // filters returns the inputs of the list's filters.
 func (d *desk) filters(o *operation, asked url.Values) []field {
 	inputs, given := &schema{}, map[string]any{}
 	for _, p := range d.params(o) {
-		if !d.isFilter(p) {
-			continue
-		}
 		one := *p.schema
 		one.Required, one.Description = false, ""
 		if r, is := d.refs[p.Name]; is {
@@ -232,10 +227,8 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 
 // listQuery returns the fixed query of the list.
 func (d *desk) listQuery() url.Values {
-	query := maps.Clone(d.of.fixed)
-	if query == nil {
-		query = url.Values{}
-	}
+	query := url.Values{}
+	maps.Copy(query, d.of.fixed)
 	if d.of.by != "" && d.parent != "" {
 		query.Set(d.of.by, d.parent)
 	}

@@ -320,8 +320,8 @@ type choice struct {
 	Chosen      bool
 }
 
-// workspaces returns the workspaces that the visitor can choose: those of a user, and the one that an operator has entered.
-func (v *visit) workspaces() (found []choice) {
+// Workspaces returns the workspaces that the visitor can choose: those of a user, and the one that an operator has entered.
+func (v *visit) Workspaces() (found []choice) {
 	add := func(id, name string) {
 		found = append(found, choice{id, cmp.Or(name, id[:8]), id == v.who.Workspace.String()})
 	}

@@ -46,9 +46,9 @@ var places = []place{
 	{Name: "Settings", Link: Path + "/settings", More: true},
 }
 
-// places returns the pages that the visitor may see.
-func (v *visit) places(may map[string]bool) []place {
-	seen := allowed(places, may)
+// Places returns the pages that the visitor may see.
+func (v *visit) Places() []place {
+	seen := allowed(places, v.permissions())
 	for i, p := range seen {
 		seen[i].Here = p.Link == v.r.URL.Path || p.Link != Path+"/" && strings.HasPrefix(v.r.URL.Path, p.Link+"/")
 	}
@@ -180,7 +180,7 @@ func (v *visit) find() page {
 		}
 	}
 	wanted := strings.ToLower(shown.Query)
-	for _, p := range v.places(may) {
+	for _, p := range v.Places() {
 		if strings.Contains(strings.ToLower(v.lang.t(p.Name)+" "+p.Name), wanted) {
 			shown.Pages = append(shown.Pages, p)
 		}
