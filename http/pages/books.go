@@ -94,9 +94,7 @@ func pagePath(parts ...any) string {
 	return address
 }
 
-// accounts lists the accounts of all kinds. A search from another page redirects to the account if only one matches.
-func (v *visit) accounts() page { return v.accountList(accountsPage{}, 0) }
-
+// accountList lists the accounts of all kinds. A search from another page redirects to the account if only one matches.
 func (v *visit) accountList(shown accountsPage, status int) page {
 	q := v.r.URL.Query()
 	if shown.Query = strings.TrimSpace(q.Get("q")); kindName(q.Get("kind")) != "" {

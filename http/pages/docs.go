@@ -39,7 +39,14 @@ func (v *visit) docs() page {
 	shown := docsPage{manual: m, Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Groups: m.Tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
 		words = words[:min(len(words), maxWords)]
-		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
+		shown.Groups, shown.Guides = m.find(words), nil
+		for _, g := range m.guides {
+			for _, s := range g.Sections {
+				if hasAll(s.words, words) && len(shown.Sections) < maxSections {
+					shown.Sections = append(shown.Sections, s)
+				}
+			}
+		}
 	}
 	return page{template: "docs", title: "Documentation", body: shown}
 }
@@ -62,18 +69,6 @@ func (m *manual) find(words []string) (found []docsGroup) {
 		found = append(found, group)
 	}
 	return slices.DeleteFunc(found, func(g docsGroup) bool { return len(g.Operations) == 0 })
-}
-
-// findSections returns the sections of guides that contain all words.
-func (m *manual) findSections(words []string) (found []section) {
-	for _, g := range m.guides {
-		for _, s := range g.Sections {
-			if hasAll(s.words, words) && len(found) < maxSections {
-				found = append(found, s)
-			}
-		}
-	}
-	return found
 }
 
 func hasAll(text string, words []string) bool {

@@ -96,7 +96,7 @@ func (v *visit) draftForm() draftForm {
 
 // showDraft shows a draft: the message beside its entries. After a refused change, it shows the typed values and the faults.
 func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[string]string, status int) page {
-	id := v.r.PathValue("id")
+	id := v.r.PathValue("record")
 	form := v.draftForm()
 	draft := v.one("get-order-draft", id)
 	shown.Draft, shown.Link, shown.Forms = draft, pagePath("drafts", id), v.desk(draftResource(), true).forms(shown.sent, draft)
@@ -361,7 +361,7 @@ func (v *visit) editDraft() page {
 	if d := v.desk(draftResource(), true); v.r.PostForm.Get("do") == d.of.each[0].operation {
 		return d.serve()
 	}
-	form, id, posted := v.draftForm(), v.r.PathValue("id"), v.r.PostForm
+	form, id, posted := v.draftForm(), v.r.PathValue("record"), v.r.PostForm
 	changes, err := form.changesOf(id, posted)
 	if err != nil {
 		return v.deny(err)
@@ -418,7 +418,7 @@ func (v *visit) editDraft() page {
 
 // previewedDraft shows the effect of a form. The orders contain only saved values.
 func (v *visit) previewedDraft(form draftForm, changes *draftChanges) page {
-	id := v.r.PathValue("id")
+	id := v.r.PathValue("record")
 	p, _ := v.plan(id, nil)
 	var refused *problem
 	if len(changes.writes) > 0 {

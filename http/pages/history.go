@@ -354,15 +354,11 @@ func (l language) changed(change string, fields []map[string]any) (lines []diffe
 
 // word returns the value of a field outside the entries.
 func (l language) word(field string, value any) string {
-	if field == "warnings" {
+	switch field {
+	case "warnings":
 		return strings.Join(l.warnings(value), "; ")
-	}
-	if field == "type" { // of a polisher
-		for i, work := range []string{"Regular", "Meena", "Rodium"} {
-			if plain(value) == strconv.Itoa(i) {
-				return l.t(work)
-			}
-		}
+	case "type": // of a polisher
+		return l.t(cmp.Or(english["works"][textOf(value)], textOf(value)))
 	}
 	return l.day(textOf(value))
 }

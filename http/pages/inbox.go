@@ -48,10 +48,6 @@ func withQuery(address string, query url.Values) string {
 	return address + "?" + query.Encode()
 }
 
-func (v *visit) inbox() page {
-	return page{template: "inbox", title: "Inbox", body: v.people("")}
-}
-
 // people returns the conversations, newest first. A search also finds contacts without a conversation.
 func (v *visit) people(open string) inboxPage {
 	kept := v.filter()
@@ -107,10 +103,6 @@ type attempt struct {
 	wrong    []string
 	closed   bool
 	status   int
-}
-
-func (v *visit) talk() page {
-	return v.showTalk(attempt{message: map[string]any{"text": v.greeting()}})
 }
 
 // showTalk shows a conversation, with the forms of a refused attempt.

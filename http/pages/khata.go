@@ -81,12 +81,8 @@ func (v *visit) upload() map[string]any {
 	return u
 }
 
-// khata shows an upload: the progress of its reading, the rows to check, or the posted rows.
-func (v *visit) khata() page {
-	return v.showKhata(khataPage{Upload: v.upload()}, nil, nil, 0)
-}
-
-// showKhata shows an upload, with the entries and the faults of a refused form.
+// showKhata shows an upload: the progress of its reading, the rows to check, or the posted rows. It shows the entries and the faults of a
+// refused form.
 func (v *visit) showKhata(shown khataPage, entries []map[string]any, faults map[string]string, status int) page {
 	u := shown.Upload
 	u["actor"] = v.actor(textOf(u["actor"]))

@@ -170,21 +170,21 @@ func (v *visit) chatWith(phone string) string {
 	return ""
 }
 
-// greeting returns the beginning of a reply to the enquiry in the address, or "".
-func (v *visit) greeting() string {
+// greeting returns the beginning of a reply to the enquiry in the address, nil without one.
+func (v *visit) greeting() map[string]any {
 	id := v.r.URL.Query().Get("enquiry")
 	if id == "" || !v.permissions()["marketplace:read"] {
-		return ""
+		return nil
 	}
 	e, refused := v.readEnquiry(id)
 	if refused != nil {
-		return ""
+		return nil
 	}
 	text := v.lang.tf("Hello %s,", v.buyer(e)) + " " + v.lang.t("thank you for your enquiry.")
 	if message := textOf(e["message"]); message != "" {
 		text += "\n\n> " + strings.ReplaceAll(message, "\n", "\n> ") + "\n\n"
 	}
-	return text
+	return map[string]any{"text": text}
 }
 
 // publicPaths are further path prefixes of pages outside Path: the marketplace, links in mails, and the identity provider's redirect.

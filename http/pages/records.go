@@ -32,7 +32,7 @@ func (v *visit) desk(r *resource, record bool) *desk {
 	if r.single {
 		d.id = r.word
 	} else if record {
-		d.id = v.r.PathValue(r.variable())
+		d.id = v.r.PathValue("record")
 	}
 	d.lines = r.inline && !record
 	return d
@@ -111,14 +111,6 @@ func (d *desk) vars(o *operation) []string {
 	return ids[:min(len(ids), strings.Count(o.Path, "{"))]
 }
 
-// actions returns the actions of the page's forms.
-func (d *desk) actions() []action {
-	if d.id == "" {
-		return d.of.listActions()
-	}
-	return d.of.recordActions()
-}
-
 // act runs the form's operation.
 func (d *desk) act() page {
 	form := d.r.PostForm
@@ -126,7 +118,7 @@ func (d *desk) act() page {
 	if d.lines {
 		d.id = form.Get("id")
 	}
-	actions := d.actions()
+	actions := d.of.forms(d.id != "")
 	i := slices.IndexFunc(actions, func(a action) bool { return a.word() == in.do })
 	if i < 0 {
 		return d.deny(errNoPage)

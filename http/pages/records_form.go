@@ -88,7 +88,7 @@ func (s *schema) only(prefix string, paths []string) *schema {
 
 // forms returns the page's forms of the operations that the visitor may run.
 func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
-	for _, a := range d.actions() {
+	for _, a := range d.of.forms(d.id != "") {
 		o := d.operation(a.operation)
 		if !d.may(o) || a.when != nil && !a.when(record) {
 			continue
