@@ -253,28 +253,10 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 			out.files = append(out.files, d.files(p.Name)...)
 		}
 	}
-	given := in.body
-	if a.edit {
-		given = differing(in.body, record)
+	if out.body = in.body; a.edit {
+		out.body = differing(in.body, record)
 	}
-	out.body = d.clocked(body, given)
 	return out
-}
-
-// clocked returns a body with times in place of dates: the ends of the days.
-func (d *desk) clocked(s *schema, body map[string]any) map[string]any {
-	body = maps.Clone(body)
-	for _, p := range s.Properties {
-		switch value := body[p.Name].(type) {
-		case map[string]any:
-			body[p.Name] = d.clocked(p.schema, value)
-		case string:
-			if p.Format == "date-time" {
-				body[p.Name] = d.clock(value, true)
-			}
-		}
-	}
-	return body
 }
 
 // lastPart returns the last name of a JSON path.

@@ -30,7 +30,7 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 				asked = append(asked, name)
 			}
 		}
-		return query, withDays(d.refs.schema(o.Body.only("", asked)))
+		return query, d.withDays(d.refs.schema(o.Body.only("", asked)))
 	}
 	hidden := slices.Concat([]string{"id", d.of.by}, d.of.without, d.of.given, a.without)
 	for _, p := range o.Body.Properties {
@@ -42,18 +42,18 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 	if d.of.kinds != nil && (a.edit || a.operation == d.of.create) {
 		body = body.only("", d.of.kinds[d.kind(record)])
 	}
-	return query, withDays(body)
+	return query, d.withDays(body)
 }
 
-// withDays returns the schema of an object with inputs for dates in place of those for times.
-func withDays(s *schema) *schema {
+// withDays returns the schema of an object with inputs for dates in place of those for times: the ends of the days.
+func (d *desk) withDays(s *schema) *schema {
 	days := *s
 	if s.Format == "date-time" {
-		days.Kind = "date"
+		days.Kind, days.Ends = "date", func(day string) string { return d.clock(day, true) }
 	}
 	days.Properties = slices.Clone(s.Properties)
 	for i, p := range s.Properties {
-		days.Properties[i].schema = withDays(p.schema)
+		days.Properties[i].schema = d.withDays(p.schema)
 	}
 	return &days
 }

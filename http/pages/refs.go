@@ -250,38 +250,38 @@ func (v *visit) actor(actor string) string {
 	case !known:
 		return v.lang.t("The system")
 	}
-	nameless := of.nameless
-	for _, c := range v.actors(kind) {
+	all := v.actors(kind)
+	for _, c := range all {
 		if c.Value == id && c.Text != "" {
 			return v.lang.tf(of.named, c.Text)
-		} else if c.Value == "" {
-			nameless = c.Text
 		}
 	}
-	return v.lang.t(nameless)
+	if all == nil && kind == "user" {
+		return v.lang.t("A member")
+	}
+	return v.lang.t(of.nameless)
 }
 
-// actors returns the ids and names of the actors of a kind. It looks them up once a request. The id "" has the name to show if the visitor
-// may not list them.
+// actors returns the ids and names of the actors of a kind, nil if the visitor may not list them. It looks them up once a request.
 func (v *visit) actors(kind string) []choice {
 	of := actorKinds[kind]
-	if v.names[kind] != nil || of.operation == "" {
-		return v.names[kind]
+	if known, is := v.names[kind]; is || of.operation == "" {
+		return known
 	}
 	var vars []string
 	if kind == "user" {
 		vars = []string{v.who.Workspace.String()}
 	}
 	var all []map[string]any
-	found := []choice{}
-	if _, refused := v.ask(of.operation, request{vars: vars}, &all); refused != nil && kind == "user" {
-		found = append(found, choice{Text: "A member"})
+	v.names[kind] = nil
+	if _, refused := v.ask(of.operation, request{vars: vars}, &all); refused == nil {
+		v.names[kind] = []choice{}
 	}
 	for _, one := range all {
-		found = append(found, choice{Value: textOf(one[of.id]), Text: cmp.Or(textOf(one["name"]), fullName(one), textOf(one["email"]))})
+		name := cmp.Or(textOf(one["name"]), fullName(one), textOf(one["email"]))
+		v.names[kind] = append(v.names[kind], choice{Value: textOf(one[of.id]), Text: name})
 	}
-	v.names[kind] = found
-	return found
+	return v.names[kind]
 }
 
 // fullName returns the name of a user or a member.
@@ -289,8 +289,8 @@ func fullName(of map[string]any) string {
 	return strings.TrimSpace(textOf(of["first_name"]) + " " + textOf(of["last_name"]))
 }
 
-// company returns the name of the workspace's oldest company, the title of prints, "" without one.
-func (v *visit) company() string {
+// Company returns the name of the workspace's oldest company, the title of prints, "" without one.
+func (v *visit) Company() string {
 	all, _, _ := v.paged("list-companies", request{query: url.Values{"mine": {"true"}}}, 1, rowsFound)
 	if len(all) == 0 {
 		return ""

@@ -67,9 +67,10 @@ type schema struct {
 	On                 bool // ticked by default
 	Options            []string
 	MaxLength          int
-	List               string     // id of the datalist of a text that names a record
-	Properties         []property // in the order in which they are drawn
-	Items              *schema    // of an array or a map
+	Ends               func(day string) string // of an input for a date in place of a time: the end of the day
+	List               string                  // id of the datalist of a text that names a record
+	Properties         []property              // in the order in which they are drawn
+	Items              *schema                 // of an array or a map
 	Example            any
 }
 

@@ -194,11 +194,10 @@ func (v *visit) find() page {
 
 // report is the content of a page that prints an operation's response.
 type report struct {
-	Company string
-	Asked   url.Values // parameters of the operation
-	Answer  map[string]any
-	More    bool // the page omits records; the files have all
-	Wrong   []string
+	Asked  url.Values // parameters of the operation
+	Answer map[string]any
+	More   bool // the page omits records; the files have all
+	Wrong  []string
 
 	file   *url.URL // without its format
 	status int
@@ -253,7 +252,6 @@ const (
 // daybook shows the rows of all ledgers by date.
 func (v *visit) daybook() page {
 	r := v.reportOf("get-daybook", daybookDays, url.Values{})
-	r.Company = v.company()
 	days := entriesOf(r.Answer["days"])
 	left := daybookRows
 	for i, day := range days {
@@ -268,7 +266,6 @@ func (v *visit) daybook() page {
 
 func (v *visit) trialBalance() page {
 	r := v.report("get-trial-balance", v.past())
-	r.Company = v.company()
 	return page{template: "trial-balance", title: "Trial balance", status: r.status, body: r}
 }
 
@@ -279,7 +276,7 @@ func (v *visit) statement() page {
 		return v.deny(errNoPage)
 	}
 	asked := v.chosen("as_of", "known_at", "from", "to")
-	r := &report{Company: v.company(), Asked: maps.Clone(asked)}
+	r := &report{Asked: maps.Clone(asked)}
 	asked.Set("page_size", strconv.Itoa(statementRows))
 	var rows []map[string]any
 	out, wrong := v.asked("read-"+kind+"-ledger", request{vars: []string{id}, query: asked}, &rows)
@@ -299,8 +296,7 @@ func (v *visit) statement() page {
 		v.read("total-"+kind+"-statement", request{vars: []string{id}, query: asked}, &totals)
 	}
 	body := map[string]any{
-		"Kind": kind, "Totals": totals,
-		"Report": r, "Account": account, "Past": past, "Link": pagePath("accounts", kind, id), "Rows": lines,
+		"Totals": totals, "Report": r, "Account": account, "Past": past, "Link": pagePath("accounts", kind, id), "Rows": lines,
 		"Files": strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, "pdf"),
 	}
 	return page{template: "statement", title: "Statement", status: out.Status, body: body}
@@ -327,7 +323,6 @@ func (v *visit) trail() page {
 		lines = append(lines, v.trailLine(c))
 	}
 	members := choosing(v.actors("user"), strings.TrimPrefix(asked.Get("user"), "user:"))
-	members = slices.DeleteFunc(members, func(c choice) bool { return c.Value == "" }) // the visitor may not list them
 	body := map[string]any{"Report": r, "Changes": lines, "Members": members}
 	return page{template: "audit", title: "Trail", status: r.status, body: body}
 }
