@@ -121,7 +121,7 @@ func (d *desk) row(in sent) page {
 // line returns the row of the page as a list shows it, and whether its newest change was just made.
 func (d *desk) line(row map[string]any) any {
 	edited := d.r.URL.Query().Get("done") == "edited" && inner(row, "newest")["change"] == "edited"
-	return map[string]any{"Row": row, "Line": d.lang.lineOf(d.of.parent.word, row), "Undo": edited && d.permissions()["ledger:write"]}
+	return map[string]any{"Line": d.lang.lineOf(d.of.parent.word, row), "Undo": edited && d.permissions()["ledger:write"]}
 }
 
 // transferResource is the page of transfers: the form of a transfer, and the rows that are not paired.

@@ -18,7 +18,6 @@ const docsPath = "/docs"
 type docsPage struct {
 	*manual
 
-	Shell     string // commands that set the variables of the others
 	Query     string
 	Groups    []docsGroup // of the list
 	Guides    []*guide    // of the list
@@ -114,7 +113,6 @@ func (v *visit) documented() *operation {
 func (v *visit) showOperation(o *operation, try docsTry, address map[string]any, body any, faults map[string]string) page {
 	shown := docsPage{
 		manual: v.manual(), Operation: o, Curl: o.curl(v.who.Workspace.String()),
-		Shell: "BAHI=" + strings.TrimSuffix(v.PublicURL, "/") + "\nKEY=bahi_…",
 	}
 	if v.who.Type != "" && !o.Raw {
 		try.Address = o.address().fields(ofAddress, address, faults, 0)

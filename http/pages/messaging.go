@@ -48,7 +48,6 @@ var messagingResources = []*resource{
 			"web": {"name", "settings.allowedOrigins"},
 		},
 		note: func(c map[string]any) string { return textOf(c["lastError"]) },
-		more: (*desk).widget,
 		parts: []*resource{
 			{word: "usage", title: "Usage", list: "get-channel-usage", columns: []string{"day", "replies"}, flat: true},
 		},
@@ -194,14 +193,6 @@ func (d *desk) reach(campaign map[string]any) any {
 
 // scripted reports whether a script fetches the page to refresh a part of it.
 func (d *desk) scripted() bool { return d.r.Header.Get("Sec-Fetch-Dest") == "empty" }
-
-// widget returns the channel of a chat widget with the address of this server, nil for other channels.
-func (d *desk) widget(channel map[string]any) any {
-	if channel["channelKey"] == nil {
-		return nil
-	}
-	return map[string]any{"Channel": channel, "Server": strings.TrimSuffix(d.PublicURL, "/")}
-}
 
 // tryWidget shows a channel's chat widget as on a website.
 func (v *visit) tryWidget() page {

@@ -238,6 +238,7 @@ type recordPage struct {
 	Theirs          []difference // stored values that differ from the visitor's
 	Refused         bool         // a form was refused: its faults stay
 	History         []change
+	Record          map[string]any // for the templates "more-WORD" of record.html
 	More            any
 	Word            string
 }
@@ -329,6 +330,9 @@ func (d *desk) record(in sent) page {
 	}
 	if b.Stream == "" {
 		b.Again = d.of.again
+	}
+	if !d.scripted() {
+		b.Record = record
 	}
 	if d.of.more != nil && !d.scripted() {
 		b.More = d.of.more(d, record)

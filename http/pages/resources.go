@@ -54,7 +54,7 @@ type resource struct {
 	kinds    map[string][]string                    // fields of the forms by record type, which the user chooses first
 	note     func(record map[string]any) string     // hint about a record
 	history  func(*desk, map[string]any) []change   // of a record, the newest change first
-	more     func(*desk, map[string]any) any        // data for the template "more-WORD" of record.html
+	more     func(*desk, map[string]any) any        // more data for the template "more-WORD" of record.html
 	cells    string                                 // prefix of the templates of computed fields; empty: the page shows all fields
 	weights  []string                               // computed fields that are weights
 	find     func(*desk) (map[string]any, *problem) // returns a record, in place of get

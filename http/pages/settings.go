@@ -27,7 +27,7 @@ func settingsResources() []*resource {
 	all := []*resource{
 		{
 			base: Path, word: "settings", title: "Settings", single: true, get: "get-me", own: (*desk).self, columns: []string{"email"},
-			cells: "settings", more: func(_ *desk, me map[string]any) any { return me },
+			cells: "settings",
 			each: []action{
 				{
 					operation: "update-me", button: "Change", did: "profile", edit: true,
@@ -149,8 +149,7 @@ func (d *desk) self(in sent) page {
 	if d.who.Type == "user" {
 		return d.record(in)
 	}
-	more := map[string]any{"Key": d.actor(d.who.String())}
-	b := &recordPage{deskPage: d.page(sent{}), Word: d.of.word, More: more}
+	b := &recordPage{deskPage: d.page(sent{}), Word: d.of.word, Record: map[string]any{"Key": d.actor(d.who.String())}}
 	b.Title = d.lang.t(d.of.title)
 	return page{template: "record", title: d.of.title, body: b}
 }
