@@ -398,9 +398,9 @@ func (v *visit) tried(kind, account string, body map[string]any) *preview {
 }
 
 // previewed shows the effect of a change: only that part for a script, otherwise in the whole page.
-func (v *visit) previewed(p *preview, whole func() page) page {
+func (v *visit) previewed(template string, p any, whole func() page) page {
 	if v.r.PostForm.Get("preview") == "part" {
-		return page{template: "record", part: "preview", body: p}
+		return page{template: template, part: "preview", body: p}
 	}
 	return whole()
 }

@@ -149,9 +149,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 
 // plan sets the resulting orders and the next step. It names no missing field that the form has found.
 func (v *visit) plan(id string, found map[string]bool) (_ *preview, next string) {
-	var made struct {
-		Orders []map[string]any `json:"orders"`
-	}
+	var made map[string]any
 	_, refused := v.ask("convert-order-draft", request{vars: []string{id}, body: map[string]any{}, dry: true}, &made)
 	p := &preview{}
 	if refused != nil {
@@ -168,13 +166,14 @@ func (v *visit) plan(id string, found map[string]bool) (_ *preview, next string)
 		}
 		return p, next
 	}
-	if len(made.Orders) == 1 {
-		p.Says = []string{v.lang.tf("1 order: %s", v.lang.orderWords(made.Orders[0]))}
+	orders := entriesOf(made["orders"])
+	if len(orders) == 1 {
+		p.Says = []string{v.lang.tf("1 order: %s", v.lang.orderWords(orders[0]))}
 	} else {
-		p.Says = []string{v.lang.tf("%s orders:", len(made.Orders))}
+		p.Says = []string{v.lang.tf("%s orders:", len(orders))}
 	}
-	for _, o := range made.Orders {
-		if len(made.Orders) > 1 {
+	for _, o := range orders {
+		if len(orders) > 1 {
 			p.Says = append(p.Says, v.lang.orderWords(o))
 		}
 		for _, w := range v.lang.warnings(o["warnings"]) {
@@ -400,15 +399,13 @@ func (v *visit) editDraft() page {
 		return page{redirect: after(out, pagePath("drafts", id), "numbered")}
 	case do != "save" && len(changes.writes) == 0:
 		in.body = map[string]any{}
-		var made struct {
-			Orders []map[string]any `json:"orders"`
-		}
+		var made map[string]any
 		out, refused := v.ask("convert-order-draft", in, &made)
 		if refused != nil {
 			return refuse(refused)
 		}
-		if len(made.Orders) == 1 {
-			return page{redirect: after(out, pagePath("orders", made.Orders[0]["id"]), "converted")}
+		if orders := entriesOf(made["orders"]); len(orders) == 1 {
+			return page{redirect: after(out, pagePath("orders", orders[0]["id"]), "converted")}
 		}
 		return page{redirect: after(out, Path+"/orders", "converted")}
 	default:
@@ -427,5 +424,5 @@ func (v *visit) previewedDraft(form draftForm, changes *draftChanges) page {
 			p.Wrong = append(p.Wrong, v.refusedPreview(refused).Wrong...)
 		}
 	}
-	return v.previewed(p, func() page { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
+	return v.previewed("record", p, func() page { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
 }

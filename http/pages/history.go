@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bahi/domain/actor"
@@ -311,8 +310,6 @@ func (v *visit) trailLine(c map[string]any) trailLine {
 	return line
 }
 
-var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
-
 // inSentence are the fields that the sentence of a change contains.
 var inSentence = map[string]bool{"void": true, "reverses": true, "reversed_by": true, "paired_with": true}
 
@@ -329,10 +326,9 @@ func (l language) changed(change string, fields []map[string]any) (lines []diffe
 	}
 	for _, f := range fields {
 		name := textOf(f["field"])
-		if m := entryPath.FindStringSubmatch(name); m != nil {
-			at, _ := strconv.Atoi(m[2])
-			put(before, m[1], at, m[3], f["from"])
-			put(after, m[1], at, m[3], f["to"])
+		if side, at, key := lineAt(name); at >= 0 && key != "" {
+			put(before, side, at, key, f["from"])
+			put(after, side, at, key, f["to"])
 			continue
 		}
 		if !inSentence[name] && !strings.HasSuffix(name, "id") && !strings.ContainsAny(name, "[.") {

@@ -51,17 +51,17 @@ func withQuery(address string, query url.Values) string {
 // people returns the conversations, newest first. A search also finds contacts without a conversation.
 func (v *visit) people(open string) inboxPage {
 	kept := v.filter()
-	shown := inboxPage{Kept: kept, Open: open}
 	number, _ := strconv.Atoi(kept.Get("page")) // 0 without one
 	number = max(number, 1)
-	query, refused := url.Values{"sort": {"recent"}, "search": {kept.Get("q")}, "status": {kept.Get("status")}}, (*problem)(nil)
-	shown.People, _, refused = v.paged("list-messaging-contacts", request{query: query}, number, peopleShown)
+	query := url.Values{"sort": {"recent"}, "search": {kept.Get("q")}, "status": {kept.Get("status")}}
+	people, _, refused := v.paged("list-messaging-contacts", request{query: query}, number, peopleShown)
 	v.deny(refused)
-	full := len(shown.People) == peopleShown
+	full := len(people) == peopleShown
 	silent := func(c map[string]any) bool { return c["lastMessageAt"] == nil }
-	if i := slices.IndexFunc(shown.People, silent); i >= 0 && kept.Get("q") == "" {
-		shown.People, full = shown.People[:i], false
+	if i := slices.IndexFunc(people, silent); i >= 0 && kept.Get("q") == "" {
+		people, full = people[:i], false
 	}
+	shown := inboxPage{Kept: kept, People: people, Open: open}
 	shown.Newer, shown.Older = turned(inboxPath, kept, number, full)
 	return shown
 }

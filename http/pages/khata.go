@@ -167,10 +167,7 @@ func (v *visit) checkKhata() page {
 	}
 	if form.Get("preview") != "" {
 		shown.Preview = v.previewKhata(upload, entries)
-		if form.Get("preview") == "part" {
-			return page{template: "khata", part: "khata-preview", body: shown.Preview}
-		}
-		return v.showKhata(shown, entries, nil, 0)
+		return v.previewed("khata", shown.Preview, func() page { return v.showKhata(shown, entries, nil, 0) })
 	}
 	in, of := submission(upload, entries)
 	in.key = shown.Key

@@ -153,7 +153,7 @@ func (d *desk) act() page {
 		} else {
 			in.preview = a.preview(d, entriesOf([]any{answer})[0])
 		}
-		return d.previewed(in.preview, func() page { return d.show(in) })
+		return d.previewed("record", in.preview, func() page { return d.show(in) })
 	}
 	switch {
 	case refused != nil && refused.Status == http.StatusNotFound:

@@ -301,9 +301,7 @@ func (d *desk) record(in sent) page {
 	}
 	b.Wrong, b.Refused = stray(in, b.Forms), in.status != 0
 	if d.of.links != nil {
-		for _, l := range d.of.links(d, record) {
-			b.Parts = append(b.Parts, choice{Value: l.Value, Text: d.lang.t(l.Text)})
-		}
+		b.Parts = d.of.links(d, record)
 	}
 	if d.of.history != nil {
 		b.History = d.of.history(d, record)
@@ -312,7 +310,7 @@ func (d *desk) record(in sent) page {
 		if part.when != nil && !part.when(record) {
 			continue
 		}
-		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})
+		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: part.title})
 	}
 	if in.status == http.StatusPreconditionFailed && in.changes {
 		changed := differing(in.body, record)

@@ -268,14 +268,12 @@ func (v *visit) proven() (s session, refused *problem) {
 		}
 		return s, nil //nolint:nilerr // the visit has the error
 	}
-	var in struct {
-		Token string `json:"access_token"`
-	}
+	var in map[string]any
 	body := map[string]any{"email": v.r.PostForm.Get("email"), "password": v.r.PostForm.Get("password")}
 	if _, refused := v.ask("login", request{body: body}, &in); refused != nil || v.failed != nil {
 		return s, refused
 	}
-	v.userSession(in.Token, &s)
+	v.userSession(textOf(in["access_token"]), &s)
 	return s, nil
 }
 
