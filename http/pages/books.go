@@ -22,15 +22,6 @@ var kinds = func() (all []choice) {
 	return all
 }()
 
-// choosing returns choices of which one is chosen.
-func choosing(all []choice, value string) []choice {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].Chosen = all[i].Value == value
-	}
-	return all
-}
-
 func kindName(kind any) string {
 	if ledger.Named(textOf(kind)) == nil {
 		return ""
@@ -103,7 +94,7 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 	if shown.New = shown.Wrong+shown.Same != ""; !shown.New && q.Get("new") != "" {
 		shown.New, shown.OpenKind, shown.typed = true, shown.Kind, map[string]any{"name": q.Get("name")}
 	}
-	shown.Kinds = choosing(kinds, shown.Kind)
+	shown.Kinds = kinds
 	number := v.number()
 	query := v.past()
 	query.Set("search", shown.Query)
@@ -295,14 +286,7 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
 }
 
 // schemaOf returns the schema of an operation's body, without the ids that the path has.
-func (v *visit) schemaOf(id string) *schema {
-	o := v.operation(id)
-	if o.Body == nil {
-		v.deny(fmt.Errorf("operation %q has no body", id))
-		return &schema{}
-	}
-	return o.Body.without("id", "row_id")
-}
+func (v *visit) schemaOf(id string) *schema { return v.operation(id).Body.without("id", "row_id") }
 
 // filled returns the body of the row that the address requests, and the side of the form. settle makes the balances zero; again
 // repeats the newest row. For other addresses filled returns no body.

@@ -196,7 +196,7 @@ func (v *visit) operation(id string) *operation {
 	o, known := v.document()[id]
 	if !known {
 		v.deny(fmt.Errorf("there is no operation %q", id))
-		return &operation{}
+		return &operation{Body: &schema{}}
 	}
 	return o
 }

@@ -109,13 +109,9 @@ func (d *desk) enquiry() (map[string]any, *problem) {
 	return e, refused
 }
 
-// toTalk redirects to the conversation with the buyer.
-func (d *desk) toTalk(map[string]any) string {
-	e, refused := d.enquiry()
-	if refused != nil {
-		return inboxPath
-	}
-	return withQuery(pagePath("inbox", e["contact"]), url.Values{"enquiry": {d.id}})
+// toTalk redirects to the conversation with the buyer of an enquiry.
+func (d *desk) toTalk(e map[string]any) string {
+	return withQuery(pagePath("inbox", d.chatWith(textOf(e["user_phone"]))), url.Values{"enquiry": {d.id}})
 }
 
 // Notified returns the notifications of an enquiry with their states.

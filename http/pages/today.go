@@ -322,8 +322,7 @@ func (v *visit) trail() page {
 	for _, c := range slices.Backward(changes) {
 		lines = append(lines, v.trailLine(c))
 	}
-	members := choosing(v.actors("user"), strings.TrimPrefix(asked.Get("user"), "user:"))
-	body := map[string]any{"Report": r, "Changes": lines, "Members": members}
+	body := map[string]any{"Report": r, "Changes": lines, "Members": v.actors("user")}
 	return page{template: "audit", title: "Trail", status: r.status, body: body}
 }
 
