@@ -258,23 +258,19 @@ func (in request) content(o *operation) (body io.Reader, kind string, err error)
 	fields, _ := in.body.(map[string]any)
 	read, write := io.Pipe()
 	form := multipart.NewWriter(write)
-	go func() { write.CloseWithError(errors.Join(writeForm(form, fields, in.files), form.Close())) }()
+	go func() { write.CloseWithError(writeForm(form, fields, in.files)) }()
 	return read, form.FormDataContentType(), nil
 }
 
 // writeForm writes the fields, then the files. It returns an error if the reader is closed.
-func writeForm(form *multipart.Writer, fields map[string]any, files []file) error {
+func writeForm(form *multipart.Writer, fields map[string]any, files []file) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if err := form.WriteField(name, textOf(fields[name])); err != nil {
-			return err
-		}
+		err = errors.Join(err, form.WriteField(name, textOf(fields[name])))
 	}
 	for _, f := range files {
-		if err := f.write(form); err != nil {
-			return err
-		}
+		err = errors.Join(err, f.write(form))
 	}
-	return nil
+	return errors.Join(err, form.Close())
 }
 
 func (f file) write(form *multipart.Writer) error {

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -102,11 +101,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	shown.Draft, shown.Link, shown.Forms = draft, pagePath("drafts", id), v.desk(draftResource(), true).forms(shown.sent, draft)
 	shown.Clients = form.names["client_id"]
 	stored := form.names.texts(draft)
-	base, err := json.Marshal(stored)
-	if err != nil {
-		return v.deny(err)
-	}
-	shown.Base = string(base)
+	shown.Base = compact(stored)
 	values, known, found := stored, entriesByID(draft), map[string]bool{}
 	if typed != nil {
 		values = typed.over(stored)

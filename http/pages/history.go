@@ -286,7 +286,7 @@ type trailLine struct {
 
 func (v *visit) trailLine(c map[string]any) trailLine {
 	noun, change, ledger, id := textOf(c["kind"]), textOf(c["change"]), textOf(c["ledger"]), textOf(c["id"])
-	line, account := trailLine{change: changeOf(c, v.actor), Of: c}, pagePath("accounts", ledger, inner(c, "account")["id"])
+	line, account := trailLine{change: changeOf(c, v.Actor), Of: c}, pagePath("accounts", ledger, inner(c, "account")["id"])
 	switch noun {
 	case ledger + "row":
 		noun, line.Link = "row", account+"/rows/"+url.PathEscape(id)

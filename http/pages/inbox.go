@@ -66,11 +66,6 @@ func (v *visit) people(open string) inboxPage {
 	return shown
 }
 
-// contactName returns the name of a contact, or a placeholder if the contact was erased.
-func (v *visit) contactName(c map[string]any) string {
-	return cmp.Or(textOf(c["name"]), v.lang.t("Erased contact"))
-}
-
 // talk is a conversation with a contact.
 type talk struct {
 	*visit
@@ -115,7 +110,7 @@ func (v *visit) showTalk(tried attempt) page {
 	if v.permissions()["messaging:write"] && !t.Past {
 		v.writing(t, messages, tried)
 	}
-	return page{template: "inbox", title: v.contactName(c), status: tried.status, body: shown}
+	return page{template: "inbox", title: cmp.Or(textOf(c["name"]), v.lang.t("Erased contact")), status: tried.status, body: shown}
 }
 
 // messages adds a part of the conversation, and returns it as the API does.
@@ -219,14 +214,6 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 
 // reasonOf returns the display text of a code, or the network's own text.
 func reasonOf(code, title any) string { return cmp.Or(english["reasons"][textOf(code)], textOf(title)) }
-
-// Writer returns the name of a message's sender.
-func (t *talk) Writer(by string) string {
-	if by == "contact" {
-		return t.contactName(t.Contact)
-	}
-	return t.actor(by)
-}
 
 // sendMessage sends a text, a picture from a file or by its address, or a template.
 func (v *visit) sendMessage() page {

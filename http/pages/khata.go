@@ -27,10 +27,6 @@ func (v *visit) khataList(status int, key string, wrong ...string) page {
 	v.deny(refused)
 	body := map[string]any{"Uploads": uploads, "Key": key, "Wrong": wrong}
 	body["Newer"], body["Older"] = turned(Path+"/khata", nil, number, number*khatasShown < total)
-	for _, u := range uploads {
-		u["actor"] = v.actor(textOf(u["actor"]))
-		body["Reading"] = body["Reading"] == true || u["status"] == "processing"
-	}
 	return page{template: "khatas", title: "Khata pages", status: status, body: body}
 }
 
@@ -85,7 +81,6 @@ func (v *visit) upload() map[string]any {
 // refused form.
 func (v *visit) showKhata(shown khataPage, entries []map[string]any, faults map[string]string, status int) page {
 	u := shown.Upload
-	u["actor"] = v.actor(textOf(u["actor"]))
 	read, posted := u["result"] != nil, u["submitted"] == true
 	if read || posted {
 		shown.Accounts = v.refsOf("")

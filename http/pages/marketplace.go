@@ -140,7 +140,7 @@ func (d *desk) enquiryHistory(map[string]any) (all []change) {
 		return nil
 	}
 	for _, m := range slices.Backward(moves) {
-		c := changeOf(m, d.actor)
+		c := changeOf(m, d.Actor)
 		if c.Sentence = d.lang.t("The enquiry came."); m["from"] != nil {
 			was, is := d.lang.t(wordOf(m["from"])), d.lang.t(wordOf(m["to"]))
 			c.Sentence = d.lang.tf("%s: from %s to %s", c.Actor, was, is)

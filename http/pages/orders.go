@@ -277,5 +277,5 @@ func fieldLabel(key string) string {
 func (d *desk) changes(noun, operation string, vars ...string) []change {
 	var versions []map[string]any
 	d.read(operation, request{vars: vars}, &versions)
-	return d.lang.history(noun, versions, d.refs, d.actor)
+	return d.lang.history(noun, versions, d.refs, d.Actor)
 }

@@ -116,9 +116,9 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	case s.Kind == "select" && text != "":
 		out.Text, out.Chip = d.lang.t(wordOf(text, s.Options...)), cmp.Or(stateChips[text], "plain")
 	case name == "ownerId":
-		out.Text = d.actor("user:" + text)
+		out.Text = d.Actor("user:" + text)
 	case strings.HasSuffix(strings.ToLower(name), "by") && actorText.MatchString(text):
-		out.Text = d.actor(text)
+		out.Text = d.Actor(text)
 	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
 		out.Text, out.Link = text, text
 	case name == "phone":

@@ -240,8 +240,8 @@ var actorKinds = map[string]struct{ operation, id, named, nameless string }{
 	"public":   {nameless: "A visitor"},
 }
 
-// actor returns the name of an actor such as user:<id>.
-func (v *visit) actor(actor string) string {
+// Actor returns the name of an actor such as user:<id>.
+func (v *visit) Actor(actor string) string {
 	kind, id, _ := strings.Cut(actor, ":")
 	of, known := actorKinds[kind]
 	switch {

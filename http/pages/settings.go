@@ -149,7 +149,7 @@ func (d *desk) self(in sent) page {
 	if d.who.Type == "user" {
 		return d.record(in)
 	}
-	b := &recordPage{deskPage: d.page(sent{}), Word: d.of.word, Record: map[string]any{"Key": d.actor(d.who.String())}}
+	b := &recordPage{deskPage: d.page(sent{}), Word: d.of.word, Record: map[string]any{"Key": d.Actor(d.who.String())}}
 	b.Title = d.lang.t(d.of.title)
 	return page{template: "record", title: d.of.title, body: b}
 }
