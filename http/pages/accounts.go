@@ -34,10 +34,10 @@ func rowResource(kind string) *resource {
 		return reversible(row) && row["reverses"] == nil && row["locked"] == nil
 	}
 	never := func(map[string]any) bool { return false } // the pages have buttons of their own
-	toAccount := func(d *desk, _ map[string]any) string { return accountPath(kind, d.parent) }
+	toAccount := func(d *desk, _ map[string]any) string { return pagePath("accounts", kind, d.parent) }
 	toNextRow := func(d *desk, row map[string]any) string {
 		query := url.Values{"date": {textOf(row["date"])}, "row": {plain(row["id"])}, "side": {d.r.PostForm.Get("side")}}
-		return withQuery(accountPath(kind, d.parent), query)
+		return withQuery(pagePath("accounts", kind, d.parent), query)
 	}
 	number := func(d *desk, _ map[string]any) map[string]any { return map[string]any{"row_id": json.Number(d.id)} }
 	says := func(d *desk, row map[string]any) *preview { return d.previewOf(kind, row) }
@@ -121,17 +121,7 @@ func (d *desk) row(in sent) page {
 // line returns the row of the page as a list shows it, and whether its newest change was just made.
 func (d *desk) line(row map[string]any) any {
 	edited := d.r.URL.Query().Get("done") == "edited" && inner(row, "newest")["change"] == "edited"
-	return map[string]any{"Row": row, "Line": d.lang.lineOf(d.of.parent.word, row), "Undo": edited && d.permissions()["ledger:write"]}
-}
-
-// wrongOf returns the faults of the sent form that no field shows.
-func wrongOf(in sent, forms []actForm) []string {
-	for _, f := range forms {
-		if f.Do == in.do && f.Wrong != nil {
-			return f.Wrong
-		}
-	}
-	return in.wrong
+	return map[string]any{"Line": d.lang.lineOf(d.of.parent.word, row), "Undo": edited && d.permissions()["ledger:write"]}
 }
 
 // transferResource is the page of transfers: the form of a transfer, and the rows that are not paired.
@@ -169,7 +159,7 @@ func (d *desk) sayTransfer(answer map[string]any) *preview {
 		line := d.lang.entered(r)
 		for side, entries := range map[string][]entryLine{"Received": line.Received, "Given": line.Given} {
 			for _, e := range entries {
-				p.Says = append(p.Says, line.Account+" · "+d.lang.t(side)+" · "+e.Text)
+				p.Says = append(p.Says, textOf(r["account_name"])+" · "+d.lang.t(side)+" · "+e.Text)
 			}
 		}
 	}
@@ -180,7 +170,7 @@ func (d *desk) sayTransfer(answer map[string]any) *preview {
 func (v *visit) anyRow() page {
 	id := v.r.PathValue("row")
 	row := v.one("find-row", id)
-	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(id)}
+	return page{redirect: pagePath("accounts", row["kind"], row["account_id"], "rows", id)}
 }
 
 // partiesResource are the contacts who can confirm the balances of accounts.
@@ -246,15 +236,13 @@ func (d *desk) Asked(confirmation map[string]any) string {
 	if kind := textOf(confirmation["kind"]); kind != "" {
 		return d.lang.t(english["ledgers"][kind])
 	}
-	var parties []map[string]any
-	query := url.Values{"limit": {"1"}}
-	out, _ := d.ask("list-confirmation-parties", request{vars: []string{plain(confirmation["id"])}, query: query}, &parties)
+	parties, total, _ := d.paged("list-confirmation-parties", request{vars: []string{plain(confirmation["id"])}}, 1, 1)
 	name := ""
 	for _, p := range parties {
 		name = textOf(p["name"])
 	}
-	if more := totalOf(out) - 1; more > 0 {
-		name = d.lang.tf("%s and %s more", name, more)
+	if total > 1 {
+		name = d.lang.tf("%s and %s more", name, total-1)
 	}
 	return name
 }

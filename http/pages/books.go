@@ -8,12 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"bahi/domain/ledger"
-	"bahi/http/api"
 )
 
 // kinds are the kinds of accounts by the API's names.
@@ -24,29 +22,11 @@ var kinds = func() (all []choice) {
 	return all
 }()
 
-// choosing returns choices of which one is chosen.
-func choosing(all []choice, value string) []choice {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].Chosen = all[i].Value == value
-	}
-	return all
-}
-
-func kindName(kind string) string {
-	if ledger.Named(kind) == nil {
+func kindName(kind any) string {
+	if ledger.Named(textOf(kind)) == nil {
 		return ""
 	}
 	return wordOf(kind)
-}
-
-// kind returns the kind of account that the path names.
-func (v *visit) kind() string {
-	kind := v.r.PathValue("kind")
-	if kindName(kind) == "" {
-		v.deny(errNoPage)
-	}
-	return kind
 }
 
 // Today returns today's date in the workshop.
@@ -96,13 +76,16 @@ const (
 	rowsShown     = 30
 )
 
-func accountPath(kind, id string) string {
-	return Path + "/accounts/" + url.PathEscape(kind) + "/" + url.PathEscape(id)
+// pagePath returns the address of a page below Path.
+func pagePath(parts ...any) string {
+	address := Path
+	for _, part := range parts {
+		address += "/" + url.PathEscape(textOf(part))
+	}
+	return address
 }
 
-// accounts lists the accounts of all kinds. A search from another page redirects to the account if only one matches.
-func (v *visit) accounts() page { return v.accountList(accountsPage{}, 0) }
-
+// accountList lists the accounts of all kinds. A search from another page redirects to the account if only one matches.
 func (v *visit) accountList(shown accountsPage, status int) page {
 	q := v.r.URL.Query()
 	if shown.Query = strings.TrimSpace(q.Get("q")); kindName(q.Get("kind")) != "" {
@@ -111,11 +94,13 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 	if shown.New = shown.Wrong+shown.Same != ""; !shown.New && q.Get("new") != "" {
 		shown.New, shown.OpenKind, shown.typed = true, shown.Kind, map[string]any{"name": q.Get("name")}
 	}
-	shown.Kinds = choosing(kinds, shown.Kind)
+	shown.Kinds = kinds
 	number := v.number()
-	accounts, out, refused := v.accountsNamed(v.past(), shown.Query, shown.Kind, number, accountsShown)
-	total := totalOf(out)
-	shown.Seen = cmp.Or(shown.Seen, out.Header.Get("Bahi-Position"))
+	query := v.past()
+	query.Set("search", shown.Query)
+	query.Set("kind", shown.Kind)
+	accounts, total, refused := v.paged("list-accounts", request{query: query}, number, accountsShown)
+	shown.Seen = cmp.Or(shown.Seen, v.listed.Get("Bahi-Position"))
 	if refused != nil && (refused.Status != http.StatusUnprocessableEntity || len(v.past()) == 0) {
 		return v.deny(refused)
 	} else if refused != nil {
@@ -130,31 +115,15 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 		return page{redirect: pathOf(shown.Accounts[0], v.past())}
 	}
 	shown.Past = v.past()
-	query := v.past()
 	query.Set("q", shown.Query)
-	query.Set("kind", shown.Kind)
+	query.Del("search")
 	shown.Before, shown.Next = turned(Path+"/accounts", query, number, number*accountsShown < total)
 	return page{template: "accounts", title: "Accounts", status: status, body: shown}
 }
 
 // pathOf returns the address of an account of a list, at a time in the past or now.
 func pathOf(account map[string]any, past url.Values) string {
-	return withQuery(accountPath(textOf(account["kind"]), plain(account["id"])), past)
-}
-
-// accountsNamed returns a page of the accounts with a text in their names, at a time in the past or now. An empty kind means all kinds.
-func (v *visit) accountsNamed(past url.Values, text, kind string, number, size int) (found []map[string]any, out api.Response,
-	refused *problem) {
-	query := maps.Clone(past)
-	query.Set("page", strconv.Itoa(number))
-	query.Set("page_size", strconv.Itoa(size))
-	for name, value := range map[string]string{"search": text, "kind": kind} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	out, refused = v.ask("list-accounts", request{query: query}, &found)
-	return found, out, refused
+	return withQuery(pagePath("accounts", account["kind"], account["id"]), past)
 }
 
 // openAccount opens an account.
@@ -175,7 +144,7 @@ func (v *visit) openAccount() page {
 		shown.Wrong = detail(refused)
 		return v.accountList(shown, refused.Status)
 	}
-	return page{redirect: after(out, accountPath(kind, plain(opened["id"])), "opened")}
+	return page{redirect: after(out, pagePath("accounts", kind, opened["id"]), "opened")}
 }
 
 // sameName returns the name of an account of a kind that equals a name, "" for none. It ignores the accounts that were opened after the
@@ -184,7 +153,8 @@ func (v *visit) sameName(kind, name, seen string) string {
 	if seen == "" || name == "" {
 		return ""
 	}
-	found, _, _ := v.accountsNamed(url.Values{"known_at": {seen}}, folded(name), kind, 1, accountsShown) // the name may be invalid
+	query := url.Values{"known_at": {seen}, "search": {folded(name)}, "kind": {kind}}
+	found, _, _ := v.paged("list-accounts", request{query: query}, 1, accountsShown) // the name may be invalid
 	for _, a := range found {
 		if folded(textOf(a["name"])) == folded(name) {
 			return textOf(a["name"])
@@ -204,25 +174,18 @@ func detail(p *problem) string {
 
 // rowLine is a row in a list.
 type rowLine struct {
-	ID, Date, Link, Account string
-	AccountKind             string // in words
-	AccountLink             string
-	Received, Given         []entryLine
-	Balances                []balance
-	Void                    bool
-	Reverses, ReversedBy    string
-	PairedWith              string
-	New                     bool // just added
+	Row, Of           map[string]any // Of: the record of the daybook that has the row
+	Link, AccountLink string
+	Received, Given   []entryLine
+	Balances          []balance
+	New               bool // just added
 }
 
 // lineOf returns a row as a list shows it.
 func (l language) lineOf(kind string, row map[string]any) rowLine {
-	line := rowLine{
-		ID: plain(row["id"]), Date: textOf(row["date"]), Balances: l.balancesOf(kind, row), Void: row["void"] == true,
-		Reverses: plain(row["reverses"]), ReversedBy: plain(row["reversed_by"]), PairedWith: plain(row["paired_with"]),
+	return rowLine{
+		Row: row, Received: l.entryLines(kind, "in", row), Given: l.entryLines(kind, "out", row), Balances: l.balancesOf(kind, row),
 	}
-	line.Received, line.Given = l.entryLines(kind, "in", row), l.entryLines(kind, "out", row)
-	return line
 }
 
 // accountPage is the content of the page of an account.
@@ -258,7 +221,7 @@ func (d *desk) account(in sent) page {
 		body = map[string]any{}
 	}
 	shown := accountPage{
-		Account: of, Link: accountPath(kind, d.id), Past: d.past(), Key: row.key, Preview: row.preview, Undo: d.r.URL.Query().Get("row"),
+		Account: of, Link: pagePath("accounts", kind, d.id), Past: d.past(), Key: row.key, Preview: row.preview, Undo: d.r.URL.Query().Get("row"),
 		Open: len(body) > 0 || in.status != 0, Side: cmp.Or(d.r.FormValue("side"), "in"),
 	}
 	if message := row.faults["in_entries"]; message != "" && shown.Side == "out" {
@@ -283,9 +246,11 @@ func (d *desk) account(in sent) page {
 	}
 	shown.Fields = d.schemaOf("add-"+kind+"-row").fields("", body, row.faults, 1)
 	shown.Forms = d.forms(in, of)
-	shown.Wrong = slices.Concat(wrong, wrongOf(in, shown.Forms), d.lang.misplaced(shown.Fields, row.faults))
-	for i := range shown.Rows {
-		shown.Rows[i].New = shown.Undo != "" && shown.Rows[i].ID == shown.Undo
+	shown.Wrong = slices.Concat(wrong, in.wrong, d.lang.misplaced(shown.Fields, row.faults))
+	for _, f := range shown.Forms {
+		if f.Do == in.do {
+			shown.Wrong = append(shown.Wrong, d.lang.misplaced(f.Fields, in.faults)...)
+		}
 	}
 	return page{template: "account", title: textOf(of["name"]), status: in.status, body: shown}
 }
@@ -303,19 +268,14 @@ func (v *visit) accountOf(kind, id string, past url.Values) (of map[string]any, 
 
 // newestRows returns a page of an account's rows, the newest first.
 func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
-	rows, total := v.newestFirst(func(number, size int) (rows []map[string]any, total int) {
-		query := v.past()
-		query.Set("page", strconv.Itoa(number))
-		query.Set("page_size", strconv.Itoa(size))
-		out := v.read("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
-		return rows, totalOf(out)
-	})
+	rows, total, refused := v.newestFirst("read-"+kind+"-ledger", request{vars: []string{id}, query: v.past()})
+	v.deny(refused)
 	shown.Newer, shown.Older = turned(shown.Link, v.past(), min(v.number(), max(total/rowsShown, 1)), v.older(total))
 	lines := make([]rowLine, 0, len(rows))
 	for _, r := range rows {
 		line := v.lang.lineOf(kind, r)
-		line.Link = accountPath(kind, id) + "/rows/" + line.ID
-		if lines = append(lines, line); shown.newest == nil && !line.Void {
+		line.Link, line.New = pagePath("accounts", kind, id, "rows", r["id"]), textOf(r["id"]) == shown.Undo
+		if lines = append(lines, line); shown.newest == nil && r["void"] != true {
 			shown.newest = r
 		}
 	}
@@ -326,14 +286,7 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
 }
 
 // schemaOf returns the schema of an operation's body, without the ids that the path has.
-func (v *visit) schemaOf(id string) *schema {
-	o := v.operation(id)
-	if o.Body == nil {
-		v.deny(fmt.Errorf("operation %q has no body", id))
-		return &schema{}
-	}
-	return o.Body.without("id", "row_id")
-}
+func (v *visit) schemaOf(id string) *schema { return v.operation(id).Body.without("id", "row_id") }
 
 // filled returns the body of the row that the address requests, and the side of the form. settle makes the balances zero; again
 // repeats the newest row. For other addresses filled returns no body.
@@ -403,7 +356,7 @@ func since(rows []rowLine) string {
 	for i := 1; i < len(rows); i++ {
 		open := func(b balance) bool { return b.Class != "settled" }
 		if len(rows[i].Balances) > 0 && !slices.ContainsFunc(rows[i].Balances, open) {
-			return rows[i-1].Date
+			return textOf(rows[i-1].Row["date"])
 		}
 	}
 	return ""
@@ -429,9 +382,9 @@ func (v *visit) tried(kind, account string, body map[string]any) *preview {
 }
 
 // previewed shows the effect of a change: only that part for a script, otherwise in the whole page.
-func (v *visit) previewed(p *preview, whole func() page) page {
+func (v *visit) previewed(template string, p any, whole func() page) page {
 	if v.r.PostForm.Get("preview") == "part" {
-		return page{template: "record", part: "preview", body: p}
+		return page{template: template, part: "preview", body: p}
 	}
 	return whole()
 }

@@ -74,9 +74,9 @@ func (p *problem) faults() map[string]string {
 }
 
 // deny records the visit's first error. After an error no further operation runs, and the error's page is shown in place of the handler's.
-// Handlers therefore need not check each error, as with [bufio.Writer]. deny returns an empty page.
+// Handlers therefore need not check each error, as with [bufio.Writer]. deny ignores nil, and returns an empty page.
 func (v *visit) deny(err error) page {
-	if v.failed == nil {
+	if refused, is := errors.AsType[*problem](err); v.failed == nil && (!is || refused != nil) {
 		v.failed = err
 	}
 	return page{}
@@ -85,9 +85,7 @@ func (v *visit) deny(err error) page {
 // read runs an operation. Any error, even a refusal, fails the visit.
 func (v *visit) read(operation string, in request, into any) api.Response {
 	out, refused := v.ask(operation, in, into)
-	if refused != nil {
-		v.deny(refused)
-	}
+	v.deny(refused)
 	return out
 }
 
@@ -103,10 +101,68 @@ func (v *visit) asked(operation string, in request, into any) (out api.Response,
 	if refused != nil && refused.Status == http.StatusUnprocessableEntity {
 		return out, []string{detail(refused)}
 	}
-	if refused != nil {
-		v.deny(refused)
-	}
+	v.deny(refused)
 	return out, nil
+}
+
+// paged runs the operation of a list for one of its pages, without parameters that are empty. It returns the records, and the number of
+// records on all pages.
+func (v *visit) paged(id string, in request, number, size int) (rows []map[string]any, total int, refused *problem) {
+	query := url.Values{}
+	maps.Copy(query, in.query)
+	maps.DeleteFunc(query, func(_ string, values []string) bool { return values[0] == "" })
+	for _, p := range v.operation(id).Params {
+		switch p.Name {
+		case "page":
+			query.Set("page", strconv.Itoa(number))
+		case "skip":
+			query.Set("skip", strconv.Itoa((number-1)*size))
+		case "limit", "page_size":
+			query.Set(p.Name, strconv.Itoa(size))
+		}
+	}
+	in.query = query
+	var answer any
+	out, refused := v.ask(id, in, &answer)
+	v.listed = out.Header
+	list, total := listOf(answer)
+	if counted := totalOf(out); counted > 0 {
+		total = counted
+	}
+	return entriesOf(list), total, refused
+}
+
+// listOf returns the records of a list's response, which is an array or an object with one, and the total in it.
+func listOf(answer any) (list []any, total int) {
+	switch a := answer.(type) {
+	case []any:
+		return a, len(a)
+	case map[string]any:
+		for _, name := range []string{"data", "items", "rows"} {
+			if list, is := a[name].([]any); is {
+				total, _ = strconv.Atoi(textOf(a["total"])) // 0 without one
+				return list, max(total, len(list))
+			}
+		}
+	}
+	return nil, 0
+}
+
+// newestFirst reads a page of records, newest first. The API counts pages from the oldest record, so its last page may be short. The
+// first page here therefore includes the API's last two pages.
+func (v *visit) newestFirst(id string, in request) (records []map[string]any, total int, refused *problem) {
+	_, total, refused = v.paged(id, in, 1, 1)
+	full, number := total/rowsShown, v.number()
+	number = min(number, max(full, 1))
+	for n := max(1, full-number+1); n <= full || number == 1 && n == full+1; n++ {
+		some, _, _ := v.paged(id, in, n, rowsShown)
+		records = append(records, some...)
+		if number != 1 {
+			break
+		}
+	}
+	slices.Reverse(records)
+	return records, total, refused
 }
 
 // ask runs an operation for the visitor and decodes its response. It returns the operation's refusal, or nil. Any other error fails the
@@ -140,7 +196,7 @@ func (v *visit) operation(id string) *operation {
 	o, known := v.document()[id]
 	if !known {
 		v.deny(fmt.Errorf("there is no operation %q", id))
-		return &operation{}
+		return &operation{Body: &schema{}}
 	}
 	return o
 }
@@ -202,23 +258,19 @@ func (in request) content(o *operation) (body io.Reader, kind string, err error)
 	fields, _ := in.body.(map[string]any)
 	read, write := io.Pipe()
 	form := multipart.NewWriter(write)
-	go func() { write.CloseWithError(errors.Join(writeForm(form, fields, in.files), form.Close())) }()
+	go func() { write.CloseWithError(writeForm(form, fields, in.files)) }()
 	return read, form.FormDataContentType(), nil
 }
 
 // writeForm writes the fields, then the files. It returns an error if the reader is closed.
-func writeForm(form *multipart.Writer, fields map[string]any, files []file) error {
+func writeForm(form *multipart.Writer, fields map[string]any, files []file) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if err := form.WriteField(name, textOf(fields[name])); err != nil {
-			return err
-		}
+		err = errors.Join(err, form.WriteField(name, textOf(fields[name])))
 	}
 	for _, f := range files {
-		if err := f.write(form); err != nil {
-			return err
-		}
+		err = errors.Join(err, f.write(form))
 	}
-	return nil
+	return errors.Join(err, form.Close())
 }
 
 func (f file) write(form *multipart.Writer) error {

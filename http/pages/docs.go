@@ -18,7 +18,6 @@ const docsPath = "/docs"
 type docsPage struct {
 	*manual
 
-	Shell     string // commands that set the variables of the others
 	Query     string
 	Groups    []docsGroup // of the list
 	Guides    []*guide    // of the list
@@ -39,7 +38,14 @@ func (v *visit) docs() page {
 	shown := docsPage{manual: m, Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Groups: m.Tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
 		words = words[:min(len(words), maxWords)]
-		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
+		shown.Groups, shown.Guides = m.find(words), nil
+		for _, g := range m.guides {
+			for _, s := range g.Sections {
+				if hasAll(s.words, words) && len(shown.Sections) < maxSections {
+					shown.Sections = append(shown.Sections, s)
+				}
+			}
+		}
 	}
 	return page{template: "docs", title: "Documentation", body: shown}
 }
@@ -62,18 +68,6 @@ func (m *manual) find(words []string) (found []docsGroup) {
 		found = append(found, group)
 	}
 	return slices.DeleteFunc(found, func(g docsGroup) bool { return len(g.Operations) == 0 })
-}
-
-// findSections returns the sections of guides that contain all words.
-func (m *manual) findSections(words []string) (found []section) {
-	for _, g := range m.guides {
-		for _, s := range g.Sections {
-			if hasAll(s.words, words) && len(found) < maxSections {
-				found = append(found, s)
-			}
-		}
-	}
-	return found
 }
 
 func hasAll(text string, words []string) bool {
@@ -119,7 +113,6 @@ func (v *visit) documented() *operation {
 func (v *visit) showOperation(o *operation, try docsTry, address map[string]any, body any, faults map[string]string) page {
 	shown := docsPage{
 		manual: v.manual(), Operation: o, Curl: o.curl(v.who.Workspace.String()),
-		Shell: "BAHI=" + strings.TrimSuffix(v.PublicURL, "/") + "\nKEY=bahi_…",
 	}
 	if v.who.Type != "" && !o.Raw {
 		try.Address = o.address().fields(ofAddress, address, faults, 0)

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,8 +13,6 @@ import (
 	"bahi/domain/fault"
 	"bahi/http/api"
 )
-
-func draftPath(id string) string { return Path + "/drafts/" + url.PathEscape(id) }
 
 // draftResource are the orders from chat that are not converted yet.
 func draftResource() *resource {
@@ -98,17 +95,13 @@ func (v *visit) draftForm() draftForm {
 
 // showDraft shows a draft: the message beside its entries. After a refused change, it shows the typed values and the faults.
 func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[string]string, status int) page {
-	id := v.r.PathValue("id")
+	id := v.r.PathValue("record")
 	form := v.draftForm()
 	draft := v.one("get-order-draft", id)
-	shown.Draft, shown.Link, shown.Forms = draft, draftPath(id), v.desk(draftResource(), true).forms(shown.sent, draft)
+	shown.Draft, shown.Link, shown.Forms = draft, pagePath("drafts", id), v.desk(draftResource(), true).forms(shown.sent, draft)
 	shown.Clients = form.names["client_id"]
 	stored := form.names.texts(draft)
-	base, err := json.Marshal(stored)
-	if err != nil {
-		return v.deny(err)
-	}
-	shown.Base = string(base)
+	shown.Base = compact(stored)
 	values, known, found := stored, entriesByID(draft), map[string]bool{}
 	if typed != nil {
 		values = typed.over(stored)
@@ -151,9 +144,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 
 // plan sets the resulting orders and the next step. It names no missing field that the form has found.
 func (v *visit) plan(id string, found map[string]bool) (_ *preview, next string) {
-	var made struct {
-		Orders []map[string]any `json:"orders"`
-	}
+	var made map[string]any
 	_, refused := v.ask("convert-order-draft", request{vars: []string{id}, body: map[string]any{}, dry: true}, &made)
 	p := &preview{}
 	if refused != nil {
@@ -170,17 +161,18 @@ func (v *visit) plan(id string, found map[string]bool) (_ *preview, next string)
 		}
 		return p, next
 	}
-	if len(made.Orders) == 1 {
-		p.Says = []string{v.lang.tf("1 order: %s", v.lang.orderWords(made.Orders[0]))}
+	orders := entriesOf(made["orders"])
+	if len(orders) == 1 {
+		p.Says = []string{v.lang.tf("1 order: %s", v.lang.orderWords(orders[0]))}
 	} else {
-		p.Says = []string{v.lang.tf("%s orders:", len(made.Orders))}
+		p.Says = []string{v.lang.tf("%s orders:", len(orders))}
 	}
-	for _, o := range made.Orders {
-		if len(made.Orders) > 1 {
+	for _, o := range orders {
+		if len(orders) > 1 {
 			p.Says = append(p.Says, v.lang.orderWords(o))
 		}
-		for _, w := range warningsOf(o) {
-			p.Warnings = append(p.Warnings, v.lang.tf("slip %s", textOf(o["slip_number"]))+": "+v.lang.said(w))
+		for _, w := range v.lang.warnings(o["warnings"]) {
+			p.Warnings = append(p.Warnings, v.lang.tf("slip %s", textOf(o["slip_number"]))+": "+w)
 		}
 	}
 	return p, "convert"
@@ -363,7 +355,7 @@ func (v *visit) editDraft() page {
 	if d := v.desk(draftResource(), true); v.r.PostForm.Get("do") == d.of.each[0].operation {
 		return d.serve()
 	}
-	form, id, posted := v.draftForm(), v.r.PathValue("id"), v.r.PostForm
+	form, id, posted := v.draftForm(), v.r.PathValue("record"), v.r.PostForm
 	changes, err := form.changesOf(id, posted)
 	if err != nil {
 		return v.deny(err)
@@ -399,28 +391,26 @@ func (v *visit) editDraft() page {
 		if refused != nil {
 			return refuse(refused)
 		}
-		return page{redirect: after(out, draftPath(id), "numbered")}
+		return page{redirect: after(out, pagePath("drafts", id), "numbered")}
 	case do != "save" && len(changes.writes) == 0:
 		in.body = map[string]any{}
-		var made struct {
-			Orders []map[string]any `json:"orders"`
-		}
+		var made map[string]any
 		out, refused := v.ask("convert-order-draft", in, &made)
 		if refused != nil {
 			return refuse(refused)
 		}
-		if len(made.Orders) == 1 {
-			return page{redirect: after(out, orderPath(plain(made.Orders[0]["id"])), "converted")}
+		if orders := entriesOf(made["orders"]); len(orders) == 1 {
+			return page{redirect: after(out, pagePath("orders", orders[0]["id"]), "converted")}
 		}
 		return page{redirect: after(out, Path+"/orders", "converted")}
 	default:
-		return page{redirect: after(out, draftPath(id), "added")}
+		return page{redirect: after(out, pagePath("drafts", id), "added")}
 	}
 }
 
 // previewedDraft shows the effect of a form. The orders contain only saved values.
 func (v *visit) previewedDraft(form draftForm, changes *draftChanges) page {
-	id := v.r.PathValue("id")
+	id := v.r.PathValue("record")
 	p, _ := v.plan(id, nil)
 	var refused *problem
 	if len(changes.writes) > 0 {
@@ -429,5 +419,5 @@ func (v *visit) previewedDraft(form draftForm, changes *draftChanges) page {
 			p.Wrong = append(p.Wrong, v.refusedPreview(refused).Wrong...)
 		}
 	}
-	return v.previewed(p, func() page { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
+	return v.previewed("record", p, func() page { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // field is an input of a form, or a group of inputs. Its kind is one of text, area (a long text), secret, number, whole, date, select,
@@ -160,7 +161,9 @@ func (s *schema) text(value any) string {
 	case nil:
 		return ""
 	case string:
-		if s.Kind != "json" || s.value(v) == value {
+		if s.Ends != nil {
+			return v[:min(len(v), len(time.DateOnly))]
+		} else if s.Kind != "json" || s.value(v) == value {
 			return v
 		}
 	case json.Number:
@@ -314,9 +317,12 @@ func (s *schema) value(text string) any {
 			}
 		}
 		return pairs
-	default:
-		return strings.TrimSpace(text)
+	case "date":
+		if s.Ends != nil {
+			return s.Ends(strings.TrimSpace(text))
+		}
 	}
+	return strings.TrimSpace(text)
 }
 
 // jsonOr returns the decoded value of JSON. It returns any other text unchanged.
@@ -353,16 +359,15 @@ func number(text, unit string) any {
 
 // ascii returns the ASCII digit of a Devanagari or Gujarati one, and the hyphen of a minus sign.
 func ascii(r rune) rune {
-	switch {
-	case r >= '०' && r <= '९':
-		return r - '०' + '0'
-	case r >= '૦' && r <= '૯':
-		return r - '૦' + '0'
-	case r == '−':
-		return '-'
-	default:
-		return r
+	for _, zero := range "०૦" {
+		if r >= zero && r <= zero+9 {
+			return r - zero + '0'
+		}
 	}
+	if r == '−' {
+		return '-'
+	}
+	return r
 }
 
 func below(prefix, name string) string { return strings.TrimPrefix(prefix+"."+name, ".") }

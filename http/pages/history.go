@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bahi/domain/actor"
@@ -280,22 +279,21 @@ func formulaOf(kind, side, key string, entry map[string]any) string {
 type trailLine struct {
 	change
 
-	Account, Kind, Link, Date string
-	Whole                     bool // the lines are the whole record, not the differences
+	Of    map[string]any // as the interface has it
+	Link  string
+	Whole bool // the lines are the whole record, not the differences
 }
 
 func (v *visit) trailLine(c map[string]any) trailLine {
 	noun, change, ledger, id := textOf(c["kind"]), textOf(c["change"]), textOf(c["ledger"]), textOf(c["id"])
-	of := inner(c, "account")
-	line := trailLine{change: changeOf(c, v.actor), Date: textOf(c["date"]), Account: textOf(of["name"]), Kind: kindName(ledger)}
-	account := accountPath(ledger, plain(of["id"]))
+	line, account := trailLine{change: changeOf(c, v.Actor), Of: c}, pagePath("accounts", ledger, inner(c, "account")["id"])
 	switch noun {
 	case ledger + "row":
 		noun, line.Link = "row", account+"/rows/"+url.PathEscape(id)
 	case ledger:
 		noun, line.Link = "account", account
 	case "clientorder":
-		line.Link = orderPath(id)
+		line.Link = pagePath("orders", id)
 	}
 	if !v.who.May(actor.Ledger, actor.Read) {
 		line.Link = ""
@@ -304,24 +302,13 @@ func (v *visit) trailLine(c map[string]any) trailLine {
 	for _, f := range entriesOf(c["fields"]) {
 		after[textOf(f["field"])] = f["to"]
 	}
-	line.Sentence = v.lang.sentence(noun, change, line.Actor, line.Date, after)
+	line.Sentence = v.lang.sentence(noun, change, line.Actor, textOf(c["date"]), after)
 	line.Lines, line.Whole = v.lang.changed(change, entriesOf(c["fields"])), change == "opened" || change == "added" || change == "deleted"
 	if line.Whole { // the sentence has the name and the date
 		line.Lines = slices.DeleteFunc(line.Lines, func(d difference) bool { return d.What == v.lang.t("Name") || d.What == v.lang.t("Date") })
 	}
 	return line
 }
-
-// restated returns a closing balance that changes altered, as display text.
-func (l language) restated(of map[string]any, n any) string {
-	shown := rupees(n)
-	if of["unit"] == "fine" {
-		shown = grams(n)
-	}
-	return strings.TrimSpace(shown + " " + l.signed(textOf(of["ledger"]), n))
-}
-
-var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
 
 // inSentence are the fields that the sentence of a change contains.
 var inSentence = map[string]bool{"void": true, "reverses": true, "reversed_by": true, "paired_with": true}
@@ -339,10 +326,9 @@ func (l language) changed(change string, fields []map[string]any) (lines []diffe
 	}
 	for _, f := range fields {
 		name := textOf(f["field"])
-		if m := entryPath.FindStringSubmatch(name); m != nil {
-			at, _ := strconv.Atoi(m[2])
-			put(before, m[1], at, m[3], f["from"])
-			put(after, m[1], at, m[3], f["to"])
+		if side, at, key := lineAt(name); at >= 0 && key != "" {
+			put(before, side, at, key, f["from"])
+			put(after, side, at, key, f["to"])
 			continue
 		}
 		if !inSentence[name] && !strings.HasSuffix(name, "id") && !strings.ContainsAny(name, "[.") {
@@ -364,15 +350,11 @@ func (l language) changed(change string, fields []map[string]any) (lines []diffe
 
 // word returns the value of a field outside the entries.
 func (l language) word(field string, value any) string {
-	if field == "warnings" {
+	switch field {
+	case "warnings":
 		return strings.Join(l.warnings(value), "; ")
-	}
-	if field == "type" { // of a polisher
-		for i, work := range []string{"Regular", "Meena", "Rodium"} {
-			if plain(value) == strconv.Itoa(i) {
-				return l.t(work)
-			}
-		}
+	case "type": // of a polisher
+		return l.t(cmp.Or(english["works"][textOf(value)], textOf(value)))
 	}
 	return l.day(textOf(value))
 }

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -30,16 +31,11 @@ func (v *visit) filter() url.Values {
 	if here, err := url.Parse(v.r.PostForm.Get("here")); v.r.Method != http.MethodGet && err == nil {
 		query = here.Query()
 	}
-	kept := url.Values{}
-	for _, name := range []string{"q", "status", "page"} {
-		if value := query.Get(name); value != "" {
-			kept.Set(name, value)
-		}
-	}
-	return kept
+	maps.DeleteFunc(query, func(name string, values []string) bool {
+		return values[0] == "" || !slices.Contains([]string{"q", "status", "page"}, name)
+	})
+	return query
 }
-
-func talkPath(contact string) string { return inboxPath + "/" + url.PathEscape(contact) }
 
 // withQuery returns an address with a query, if there is one.
 func withQuery(address string, query url.Values) string {
@@ -52,35 +48,22 @@ func withQuery(address string, query url.Values) string {
 	return address + "?" + query.Encode()
 }
 
-func (v *visit) inbox() page {
-	return page{template: "inbox", title: "Inbox", body: v.people("")}
-}
-
 // people returns the conversations, newest first. A search also finds contacts without a conversation.
 func (v *visit) people(open string) inboxPage {
 	kept := v.filter()
-	shown := inboxPage{Kept: kept, Open: open}
 	number, _ := strconv.Atoi(kept.Get("page")) // 0 without one
 	number = max(number, 1)
-	query := url.Values{"sort": {"recent"}, "limit": {strconv.Itoa(peopleShown)}, "page": {strconv.Itoa(number)}}
-	for name, value := range map[string]string{"search": kept.Get("q"), "status": kept.Get("status")} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	v.read("list-messaging-contacts", request{query: query}, &shown.People)
-	full := len(shown.People) == peopleShown
+	query := url.Values{"sort": {"recent"}, "search": {kept.Get("q")}, "status": {kept.Get("status")}}
+	people, _, refused := v.paged("list-messaging-contacts", request{query: query}, number, peopleShown)
+	v.deny(refused)
+	full := len(people) == peopleShown
 	silent := func(c map[string]any) bool { return c["lastMessageAt"] == nil }
-	if i := slices.IndexFunc(shown.People, silent); i >= 0 && kept.Get("q") == "" {
-		shown.People, full = shown.People[:i], false
+	if i := slices.IndexFunc(people, silent); i >= 0 && kept.Get("q") == "" {
+		people, full = people[:i], false
 	}
+	shown := inboxPage{Kept: kept, People: people, Open: open}
 	shown.Newer, shown.Older = turned(inboxPath, kept, number, full)
 	return shown
-}
-
-// contactName returns the name of a contact, or a placeholder if the contact was erased.
-func (v *visit) contactName(c map[string]any) string {
-	return cmp.Or(textOf(c["name"]), v.lang.t("Erased contact"))
 }
 
 // talk is a conversation with a contact.
@@ -117,10 +100,6 @@ type attempt struct {
 	status   int
 }
 
-func (v *visit) talk() page {
-	return v.showTalk(attempt{message: map[string]any{"text": v.greeting()}})
-}
-
 // showTalk shows a conversation, with the forms of a refused attempt.
 func (v *visit) showTalk(tried attempt) page {
 	id := v.r.PathValue("contact")
@@ -131,7 +110,7 @@ func (v *visit) showTalk(tried attempt) page {
 	if v.permissions()["messaging:write"] && !t.Past {
 		v.writing(t, messages, tried)
 	}
-	return page{template: "inbox", title: v.contactName(c), status: tried.status, body: shown}
+	return page{template: "inbox", title: cmp.Or(textOf(c["name"]), v.lang.t("Erased contact")), status: tried.status, body: shown}
 }
 
 // messages adds a part of the conversation, and returns it as the API does.
@@ -145,7 +124,7 @@ func (v *visit) messages(t *talk, id string) []map[string]any {
 	v.read("list-messages", request{vars: []string{id}, query: query}, &all)
 	if len(all) > messagesShown {
 		all = all[:messagesShown]
-		t.Earlier = withQuery(withQuery(talkPath(id), v.filter()), url.Values{"before": {textOf(all[messagesShown-1]["id"])}})
+		t.Earlier = withQuery(withQuery(pagePath("inbox", id), v.filter()), url.Values{"before": {textOf(all[messagesShown-1]["id"])}})
 	}
 	t.Messages = slices.Clone(all)
 	slices.Reverse(t.Messages)
@@ -220,7 +199,7 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 	r := ready{Template: m, Open: id == tried.template}
 	values := inner(tried.message, "templateParams")
 	for _, name := range textsOf(m["parameters"]) {
-		f := field{Name: "t" + id + "." + name, Key: name, Kind: "text", Label: labelOf(name), Required: true}
+		f := field{Name: "templateParams." + name, Key: name, Scope: "-" + id, Kind: "text", Label: labelOf(name), Required: true}
 		if _, err := strconv.Atoi(name); err == nil {
 			f.Label = v.lang.tf("Value %s", name)
 		}
@@ -234,15 +213,7 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 }
 
 // reasonOf returns the display text of a code, or the network's own text.
-func reasonOf(code, title string) string { return cmp.Or(english["reasons"][code], title) }
-
-// Writer returns the name of a message's sender.
-func (t *talk) Writer(by string) string {
-	if by == "contact" {
-		return t.contactName(t.Contact)
-	}
-	return t.actor(by)
-}
+func reasonOf(code, title any) string { return cmp.Or(english["reasons"][textOf(code)], textOf(title)) }
 
 // sendMessage sends a text, a picture from a file or by its address, or a template.
 func (v *visit) sendMessage() page {
@@ -262,7 +233,7 @@ func (v *visit) sendMessage() page {
 	case template != "":
 		values := map[string]any{}
 		for name := range form {
-			if place, is := strings.CutPrefix(name, "t"+template+"."); is {
+			if place, is := strings.CutPrefix(name, "templateParams."); is {
 				values[place] = form.Get(name)
 			}
 		}
@@ -280,15 +251,13 @@ func (v *visit) sendMessage() page {
 		return v.deny(refused)
 	}
 	if refused == nil {
-		return page{redirect: withQuery(after(out, talkPath(id), "answered"), v.filter())}
+		return page{redirect: withQuery(after(out, pagePath("inbox", id), "answered"), v.filter())}
 	}
 	body["text"] = text // keeps the text, even with a picture
 	tried := attempt{message: body, template: template, status: refused.Status, faults: map[string]string{}}
 	tried.closed = refused.Code == "reply_window_closed"
 	for path, message := range refused.faults() {
-		switch place, isValue := strings.CutPrefix(path, "templateParams."); {
-		case isValue:
-			path = "t" + template + "." + place
+		switch {
 		case path == "caption":
 			path = "text"
 		case path == "text" && text == "" && picture == "":
@@ -321,7 +290,7 @@ func (v *visit) editContact() page {
 	} else if !known {
 		return v.deny(errNoPage)
 	}
-	out, to := v.read(operation, request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil), talkPath(id)
+	out, to := v.read(operation, request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil), pagePath("inbox", id)
 	if word == "resolved" {
 		to = v.nextUnread(id)
 	}
@@ -335,7 +304,7 @@ func (v *visit) nextUnread(after string) string {
 	at := slices.IndexFunc(all, func(c map[string]any) bool { return plain(c["id"]) == after })
 	for _, c := range slices.Concat(all[at+1:], all[:max(at, 0)]) {
 		if plain(c["unread"]) != "0" && c["status"] != "resolved" && plain(c["id"]) != after {
-			return talkPath(plain(c["id"]))
+			return pagePath("inbox", c["id"])
 		}
 	}
 	return inboxPath

@@ -84,7 +84,7 @@ func TestInboxAnswersContacts(t *testing.T) {
 		}
 	}
 	b.get(old).Is(200).Says(ready.Name+" ("+ready.Language+")", "Header document")
-	has, value := fmt.Sprintf(`name="template" value="%d"`, ready.ID), fmt.Sprintf("t%d.", ready.ID)
+	has, value := fmt.Sprintf(`name="template" value="%d"`, ready.ID), "templateParams."
 	b.submitOf(old, old+"/messages", has, value+"1", "A-204").Is(422).Says("must be filled")
 	b.follow(b.submitOf(old, old+"/messages", has, value+"1", "A-204", value+"2", "{{name}}")).Says("Sent.", "A-204", "Ravi")
 

@@ -2,8 +2,8 @@ package pages
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,33 +15,18 @@ import (
 
 const khatasShown = 30
 
-// khataUpload is an upload of a khata page, as the API returns it.
-type khataUpload map[string]any
-
-// Link returns the address of the upload's page.
-func (u khataUpload) Link() string { return Path + "/khata/" + plain(u["upload_id"]) }
-
-// Picture reports whether browsers show the file as a picture.
-func (u khataUpload) Picture() bool {
-	kind := textOf(u["content_type"])
-	return strings.HasPrefix(kind, "image/") && kind != "image/tiff"
+// readOf returns the entries of the reading.
+func readOf(upload map[string]any) []map[string]any {
+	return entriesOf(inner(upload, "result")["entries"])
 }
-
-// read returns the entries of the reading.
-func (u khataUpload) read() []map[string]any { return entriesOf(inner(u, "result")["entries"]) }
 
 // khataList lists the uploads. It shows why an upload was refused, and keeps its key.
 func (v *visit) khataList(status int, key string, wrong ...string) page {
 	number := v.number()
-	query := url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(khatasShown)}}
-	var uploads []khataUpload
-	out := v.read("list-khata-uploads", request{query: query}, &uploads)
+	uploads, total, refused := v.paged("list-khata-uploads", request{}, number, khatasShown)
+	v.deny(refused)
 	body := map[string]any{"Uploads": uploads, "Key": key, "Wrong": wrong}
-	body["Newer"], body["Older"] = turned(Path+"/khata", nil, number, number*khatasShown < totalOf(out))
-	for _, u := range uploads {
-		u["actor"] = v.actor(textOf(u["actor"]))
-		body["Reading"] = body["Reading"] == true || u["status"] == "processing"
-	}
+	body["Newer"], body["Older"] = turned(Path+"/khata", nil, number, number*khatasShown < total)
 	return page{template: "khatas", title: "Khata pages", status: status, body: body}
 }
 
@@ -53,7 +38,7 @@ func (v *visit) uploadKhata() page {
 	}
 	in.files = in.files[:1]
 	in.files[0].field = "file"
-	var upload khataUpload
+	var upload map[string]any
 	out, refused := v.ask("upload-khata-v2", in, &upload)
 	switch {
 	case refused != nil && refused.Status == http.StatusForbidden:
@@ -61,12 +46,12 @@ func (v *visit) uploadKhata() page {
 	case refused != nil:
 		return v.khataList(refused.Status, in.key, detail(refused))
 	}
-	return page{redirect: after(out, upload.Link(), "")}
+	return page{redirect: after(out, pagePath("khata", upload["upload_id"]), "")}
 }
 
 // khataPage is the content of the page of an upload.
 type khataPage struct {
-	Upload   khataUpload
+	Upload   map[string]any
 	Rows     []khataRow
 	Accounts refs
 	Kinds    []choice // of accounts to open
@@ -83,28 +68,26 @@ type khataPreview struct {
 	Wrong          []string
 }
 
-func (v *visit) upload() khataUpload {
-	u := khataUpload{}
+// upload returns the upload of the page.
+func (v *visit) upload() map[string]any {
+	u := map[string]any{}
 	v.read("get-khata-upload", request{vars: []string{v.r.PathValue("id")}}, &u)
+	kind := textOf(u["content_type"])
+	u["picture"] = strings.HasPrefix(kind, "image/") && kind != "image/tiff" // browsers show it
 	return u
 }
 
-// khata shows an upload: the progress of its reading, the rows to check, or the posted rows.
-func (v *visit) khata() page {
-	return v.showKhata(khataPage{Upload: v.upload()}, nil, nil, 0)
-}
-
-// showKhata shows an upload, with the entries and the faults of a refused form.
-func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[string]string, status int) page {
+// showKhata shows an upload: the progress of its reading, the rows to check, or the posted rows. It shows the entries and the faults of a
+// refused form.
+func (v *visit) showKhata(shown khataPage, entries []map[string]any, faults map[string]string, status int) page {
 	u := shown.Upload
-	u["actor"] = v.actor(textOf(u["actor"]))
 	read, posted := u["result"] != nil, u["submitted"] == true
 	if read || posted {
 		shown.Accounts = v.refsOf("")
 	}
 	if read && !posted {
 		if entries == nil {
-			entries = entriesRead(u, shown.Accounts)
+			entries = v.entriesRead(u, shown.Accounts)
 			shown.Preview = v.previewKhata(u, entries)
 		}
 		shown.Rows = v.khataRows(u, entries, faults)
@@ -119,11 +102,14 @@ var polisherKinds = []choice{
 }
 
 // submission returns the request of the accepted entries, and the entry's number for each line of its body.
-func submission(upload khataUpload, entries []khataEntry) (in request, of []int) {
+func submission(upload map[string]any, entries []map[string]any) (in request, of []int) {
 	lines := []any{}
 	for i, e := range entries {
-		if e.Accepted {
-			lines, of = append(lines, e.Line), append(of, i)
+		if e["accepted"] == true {
+			line := maps.Clone(e)
+			delete(line, "account")
+			delete(line, "accepted")
+			lines, of = append(lines, line), append(of, i)
 		}
 	}
 	in.body = map[string]any{"upload_id": upload["upload_id"], "entries": lines}
@@ -131,14 +117,14 @@ func submission(upload khataUpload, entries []khataEntry) (in request, of []int)
 }
 
 // previewKhata returns the effect of posting the accepted entries, nil for visitors who may not post.
-func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPreview {
+func (v *visit) previewKhata(upload map[string]any, entries []map[string]any) *khataPreview {
 	if !v.permissions()["ledger:write"] {
 		return nil
 	}
 	in, of := submission(upload, entries)
 	shown := &khataPreview{Accepted: len(of), Left: len(entries) - len(of)}
 	for _, e := range entries {
-		if !e.Accepted {
+		if e["accepted"] != true {
 			shown.Behind = append(shown.Behind, v.summary(e))
 		}
 	}
@@ -170,16 +156,13 @@ func (v *visit) checkKhata() page {
 	if upload["result"] == nil {
 		return v.showKhata(shown, nil, nil, http.StatusConflict)
 	}
-	entries := v.entriesPosted(len(upload.read()))
+	entries := v.entriesPosted(len(readOf(upload)))
 	if form.Get("open") != "" {
 		return v.openForKhata(shown, entries)
 	}
 	if form.Get("preview") != "" {
 		shown.Preview = v.previewKhata(upload, entries)
-		if form.Get("preview") == "part" {
-			return page{template: "khata", part: "khata-preview", body: shown.Preview}
-		}
-		return v.showKhata(shown, entries, nil, 0)
+		return v.previewed("khata", shown.Preview, func() page { return v.showKhata(shown, entries, nil, 0) })
 	}
 	in, of := submission(upload, entries)
 	in.key = shown.Key
@@ -189,7 +172,7 @@ func (v *visit) checkKhata() page {
 	}
 	out, refused := v.ask("submit-khata", in, nil)
 	if refused == nil {
-		return page{redirect: after(out, upload.Link(), "posted")}
+		return page{redirect: after(out, pagePath("khata", upload["upload_id"]), "posted")}
 	}
 	if refused.Status == http.StatusForbidden {
 		return v.deny(refused)
@@ -202,7 +185,7 @@ func (v *visit) checkKhata() page {
 }
 
 // openForKhata opens an account by the name in a row, and gives it to all rows with that name.
-func (v *visit) openForKhata(shown khataPage, entries []khataEntry) page {
+func (v *visit) openForKhata(shown khataPage, entries []map[string]any) page {
 	form := v.r.PostForm
 	at, err := strconv.Atoi(form.Get("open"))
 	if err != nil || at < 0 || at >= len(entries) {
@@ -212,7 +195,7 @@ func (v *visit) openForKhata(shown khataPage, entries []khataEntry) page {
 	if kindName(kind) == "" {
 		return v.deny(errNoPage)
 	}
-	name := entries[at].Account
+	name := textOf(entries[at]["account"])
 	body := map[string]any{"name": name}
 	if kind == "polisher" {
 		body["type"], _ = strconv.Atoi(work)
@@ -223,28 +206,27 @@ func (v *visit) openForKhata(shown khataPage, entries []khataEntry) page {
 		faults := map[string]string{fmt.Sprintf("entries[%d].account", at): detail(refused)}
 		return v.showKhata(shown, entries, faults, refused.Status)
 	}
-	for i := range entries {
-		if e := &entries[i]; e.Line["account_id"] == nil && strings.EqualFold(e.Account, name) {
-			e.Line["ledger"], e.Line["account_id"] = kind, opened["id"]
-			e.Account = v.accountText(textOf(opened["name"]), kind)
+	for _, e := range entries {
+		if e["account_id"] == nil && strings.EqualFold(textOf(e["account"]), name) {
+			e["ledger"], e["account_id"] = kind, opened["id"]
+			e["account"] = v.accountText(textOf(opened["name"]), kind)
 		}
 	}
-	entries[at].Accepted = true
+	entries[at]["accepted"] = true
 	shown.Preview = v.previewKhata(shown.Upload, entries)
 	return v.showKhata(shown, entries, nil, 0)
 }
 
-// khataEntry is a read or checked entry of a khata page. Its line has the operation's format.
-type khataEntry struct {
-	Line     map[string]any
-	Account  string // as the form names it
-	Accepted bool
+// khataLine is the schema of a read or checked entry in the form: that of the operation, with the text of the account and a tick.
+func (v *visit) khataLine() *schema {
+	line := *v.schemaOf("submit-khata").of("entries").Items
+	line.Properties = append([]property{{"account", &schema{Kind: "text"}}, {"accepted", &schema{Kind: "tick"}}}, line.Properties...)
+	return &line
 }
 
 // khataRow is an entry as the page shows it.
 type khataRow struct {
-	khataEntry
-
+	Entry       map[string]any
 	Name        string // JSON path
 	Summary     string
 	Account     field
@@ -255,90 +237,79 @@ type khataRow struct {
 }
 
 // entriesRead returns the entries of the reading.
-func entriesRead(upload khataUpload, accounts refs) []khataEntry {
-	entries := make([]khataEntry, len(upload.read()))
-	for i, read := range upload.read() {
-		e := khataEntry{Line: map[string]any{}, Account: textOf(read["party_name"])}
-		for _, name := range []string{"ledger", "account_id", "side", "date", "item_name", "weight", "touch", "fine_weight", "amount"} {
-			if read[name] != nil {
-				e.Line[name] = read[name]
+func (v *visit) entriesRead(upload map[string]any, accounts refs) (entries []map[string]any) {
+	for _, read := range readOf(upload) {
+		e := map[string]any{"account": textOf(read["party_name"])}
+		for _, p := range v.khataLine().Properties {
+			if read[p.Name] != nil {
+				e[p.Name] = read[p.Name]
 			}
 		}
 		if id := read["account_id"]; id != nil {
-			e.Account = accounts.Text(textOf(read["ledger"]) + "/" + plain(id))
+			e["account"] = accounts.Text(textOf(read["ledger"]) + "/" + plain(id))
 		}
-		e.Accepted = !unsure(read) && e.Line["account_id"] != nil && e.Line["date"] != nil
-		entries[i] = e
+		e["accepted"] = !unsure(read) && e["account_id"] != nil && e["date"] != nil
+		entries = append(entries, e)
 	}
 	return entries
 }
 
-// entriesPosted returns the entries of the form.
-func (v *visit) entriesPosted(count int) []khataEntry {
-	lines, form := v.schemaOf("submit-khata").of("entries").Items, v.r.PostForm
+// entriesPosted returns the entries of the form, without a blank one at its end. The side always has a value.
+func (v *visit) entriesPosted(count int) (entries []map[string]any) {
+	line, form := v.khataLine(), v.r.PostForm
 	var accounts refs
-	entries := make([]khataEntry, 0, count+1)
 	for i := 0; i < count || i < maxLines && form.Has(fmt.Sprintf("entries[%d].account", i)); i++ {
 		name := fmt.Sprintf("entries[%d]", i)
-		entries = append(entries, khataEntry{
-			Account: strings.TrimSpace(form.Get(name + ".account")), Accepted: form.Get(name+".accepted") != "",
-		})
-		e := &entries[i]
-		e.Line, _ = reader(form).object(lines, name, false)
-		if e.Line["account_id"] != nil && e.Account == form.Get(name+".was") {
+		e, _ := reader(form).object(line, name, false)
+		text := textOf(e["account"])
+		entries = append(entries, e)
+		if e["account_id"] != nil && text == form.Get(name+".was") {
 			continue
 		}
-		delete(e.Line, "ledger")
-		delete(e.Line, "account_id")
-		if e.Account == "" {
+		delete(e, "ledger")
+		delete(e, "account_id")
+		if text == "" {
 			continue
 		}
 		if accounts.List == "" {
 			accounts = v.refsOf("")
 		}
-		if found, wrong := accounts.find(v.lang, e.Account); wrong == "" {
+		if found, wrong := accounts.find(v.lang, text); wrong == "" {
 			kind, id, _ := strings.Cut(found, "/")
-			e.Line["ledger"], e.Line["account_id"], e.Account = kind, number(id, ""), accounts.Text(found)
+			e["ledger"], e["account_id"], e["account"] = kind, number(id, ""), accounts.Text(found)
 		}
 	}
-	if last := len(entries) - 1; last >= count && entries[last].blank() {
+	if last := len(entries) - 1; last >= count && (len(entries[last]) == 0 || len(entries[last]) == 1 && entries[last]["side"] != nil) {
 		entries = entries[:last]
 	}
 	return entries
 }
 
-// blank reports whether the entry has no input. It ignores the side, which always has a value.
-func (e khataEntry) blank() bool {
-	return e.Account == "" && !e.Accepted && len(e.Line) <= 1 && (len(e.Line) == 0 || e.Line["side"] != nil)
-}
-
 // summary returns an entry as one text.
-func (v *visit) summary(e khataEntry) string {
-	parts := []string{v.lang.day(textOf(e.Line["date"])), e.Account, v.lang.t(wordOf(e.Line["side"])), v.lang.line(e.Line)}
+func (v *visit) summary(e map[string]any) string {
+	parts := []string{v.lang.day(textOf(e["date"])), textOf(e["account"]), v.lang.t(wordOf(e["side"])), v.lang.line(e)}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
 
 // khataRows returns the rows of the page, then a blank one if the visitor may post.
-func (v *visit) khataRows(upload khataUpload, entries []khataEntry, faults map[string]string) []khataRow {
-	lines := v.schemaOf("submit-khata").of("entries").Items
-	count, found, first := len(entries), len(upload.read()), -1
+func (v *visit) khataRows(upload map[string]any, entries []map[string]any, faults map[string]string) []khataRow {
+	line, found := v.khataLine().without("ledger", "account_id", "accepted"), readOf(upload)
+	count, first := len(entries), -1
 	if v.permissions()["ledger:write"] {
-		entries = append(entries[:count:count], khataEntry{Line: map[string]any{}})
+		entries = append(entries[:count:count], map[string]any{})
 	}
 	rows := make([]khataRow, len(entries))
 	for i, e := range entries {
-		var read map[string]any
-		if i < found {
-			read = upload.read()[i]
-		}
 		name := fmt.Sprintf("entries[%d]", i)
-		r := khataRow{khataEntry: e, Name: name, Read: read, Wrong: faults[name]}
-		r.Summary = v.summary(e)
-		r.Account = field{Name: name + ".account", Label: "Account", Kind: "text", Value: e.Account, Error: faults[name+".account"]}
-		r.Fields = drawing{faults: faults}.object(lines.without("ledger", "account_id"), name, any(e.Line), false)
-		faulty := r.Wrong != "" || r.Account.Error != "" || slices.ContainsFunc(r.Fields, func(f field) bool { return f.Error != "" })
-		r.Open = i < count && (faulty || e.Line["account_id"] == nil || e.Line["date"] == nil)
-		if first < 0 && i < count && (faulty || len(faults) == 0 && !e.Accepted) {
+		r := khataRow{Entry: e, Name: name, Summary: v.summary(e), Wrong: faults[name]}
+		if i < len(found) {
+			r.Read = found[i]
+		}
+		drawn := drawing{faults: faults}.object(line, name, any(e), false)
+		r.Account, r.Fields = drawn[0], drawn[1:]
+		faulty := r.Wrong != "" || slices.ContainsFunc(drawn, func(f field) bool { return f.Error != "" })
+		r.Open = i < count && (faulty || e["account_id"] == nil || e["date"] == nil)
+		if first < 0 && i < count && (faulty || len(faults) == 0 && e["accepted"] != true) {
 			first = i
 		}
 		rows[i] = r
@@ -350,7 +321,7 @@ func (v *visit) khataRows(upload khataUpload, entries []khataEntry, faults map[s
 }
 
 // entryFaults returns the faults of a refused submission by the paths of the page's entries. of has the numbers of the sent lines.
-func entryFaults(l language, refused *problem, entries []khataEntry, of []int) *problem {
+func entryFaults(l language, refused *problem, entries []map[string]any, of []int) *problem {
 	found := &problem{}
 	for _, f := range refused.Errors {
 		entry := 0
@@ -363,9 +334,9 @@ func entryFaults(l language, refused *problem, entries []khataEntry, of []int) *
 		if field == "ledger" || field == "account_id" {
 			field = "account"
 			switch at := entries[entry]; {
-			case at.Account == "":
+			case textOf(at["account"]) == "":
 				f.Message = l.t("Name the account.")
-			case at.Line["account_id"] == nil:
+			case at["account_id"] == nil:
 				f.Message = l.t("No account has this name.")
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -110,13 +109,9 @@ func (d *desk) enquiry() (map[string]any, *problem) {
 	return e, refused
 }
 
-// toTalk redirects to the conversation with the buyer.
-func (d *desk) toTalk(map[string]any) string {
-	e, refused := d.enquiry()
-	if refused != nil {
-		return inboxPath
-	}
-	return withQuery(talkPath(textOf(e["contact"])), url.Values{"enquiry": {d.id}})
+// toTalk redirects to the conversation with the buyer of an enquiry.
+func (d *desk) toTalk(e map[string]any) string {
+	return withQuery(pagePath("inbox", d.chatWith(textOf(e["user_phone"]))), url.Values{"enquiry": {d.id}})
 }
 
 // Notified returns the notifications of an enquiry with their states.
@@ -145,7 +140,7 @@ func (d *desk) enquiryHistory(map[string]any) (all []change) {
 		return nil
 	}
 	for _, m := range slices.Backward(moves) {
-		c := changeOf(m, d.actor)
+		c := changeOf(m, d.Actor)
 		if c.Sentence = d.lang.t("The enquiry came."); m["from"] != nil {
 			was, is := d.lang.t(wordOf(m["from"])), d.lang.t(wordOf(m["to"]))
 			c.Sentence = d.lang.tf("%s: from %s to %s", c.Actor, was, is)
@@ -171,21 +166,21 @@ func (v *visit) chatWith(phone string) string {
 	return ""
 }
 
-// greeting returns the beginning of a reply to the enquiry in the address, or "".
-func (v *visit) greeting() string {
+// greeting returns the beginning of a reply to the enquiry in the address, nil without one.
+func (v *visit) greeting() map[string]any {
 	id := v.r.URL.Query().Get("enquiry")
 	if id == "" || !v.permissions()["marketplace:read"] {
-		return ""
+		return nil
 	}
 	e, refused := v.readEnquiry(id)
 	if refused != nil {
-		return ""
+		return nil
 	}
 	text := v.lang.tf("Hello %s,", v.buyer(e)) + " " + v.lang.t("thank you for your enquiry.")
 	if message := textOf(e["message"]); message != "" {
 		text += "\n\n> " + strings.ReplaceAll(message, "\n", "\n> ") + "\n\n"
 	}
-	return text
+	return map[string]any{"text": text}
 }
 
 // publicPaths are further path prefixes of pages outside Path: the marketplace, links in mails, and the identity provider's redirect.
@@ -228,14 +223,10 @@ func (d *desk) seller(in sent) page {
 		return page{redirect: "/companies/" + url.PathEscape(slug)}
 	}
 	number := d.number()
-	var list struct {
-		Data  []map[string]any `json:"data"`
-		Total int              `json:"total"`
-	}
-	query := url.Values{"company_id": {textOf(c["id"])}, "limit": {strconv.Itoa(offers)}, "page": {strconv.Itoa(number)}}
-	d.read("list-products", request{query: query}, &list)
-	_, older := turned(d.r.URL.EscapedPath(), nil, number, list.Total > number*offers)
-	return d.goods(map[string]any{"Company": c, "Products": list.Data, "Older": older}, c, in)
+	products, total, refused := d.paged("list-products", request{query: url.Values{"company_id": {textOf(c["id"])}}}, number, offers)
+	d.deny(refused)
+	_, older := turned(d.r.URL.EscapedPath(), nil, number, total > number*offers)
+	return d.goods(map[string]any{"Company": c, "Products": products, "Older": older}, c, in)
 }
 
 // goods shows a company or a product, with the enquiry form.

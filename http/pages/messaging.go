@@ -3,7 +3,6 @@ package pages
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -19,7 +18,7 @@ var messagingResources = []*resource{
 			about: "A CSV or Excel file with a row of names: name, phone, email, opt in, and the evidence of the consent.",
 		}},
 		links: func(d *desk, _ map[string]any) []choice {
-			return []choice{{Value: talkPath(d.id), Text: "Conversation"}}
+			return []choice{{Value: pagePath("inbox", d.id), Text: "Conversation"}}
 		},
 	},
 	{
@@ -49,7 +48,6 @@ var messagingResources = []*resource{
 			"web": {"name", "settings.allowedOrigins"},
 		},
 		note: func(c map[string]any) string { return textOf(c["lastError"]) },
-		more: (*desk).widget,
 		parts: []*resource{
 			{word: "usage", title: "Usage", list: "get-channel-usage", columns: []string{"day", "replies"}, flat: true},
 		},
@@ -170,9 +168,9 @@ func (d *desk) reach(campaign map[string]any) any {
 	if !inStatus("draft", "scheduled", "paused")(campaign) || campaign["audience"] == "parties" {
 		return nil
 	}
-	text, query := "", url.Values{"limit": {strconv.Itoa(rowsFound)}}
-	var templates []map[string]any
-	if _, refused := d.ask("list-templates", request{query: query}, &templates); refused != nil {
+	text, query := "", url.Values{}
+	templates, _, refused := d.paged("list-templates", request{}, 1, rowsFound)
+	if refused != nil {
 		return nil
 	}
 	for _, t := range templates {
@@ -184,26 +182,17 @@ func (d *desk) reach(campaign map[string]any) any {
 			text = strings.ReplaceAll(text, "{{"+name+"}}", textOf(value))
 		}
 	}
-	query.Set("limit", "1")
 	if audience := textOf(campaign["audience"]); audience != "all" {
 		query.Set("listId", audience)
 	}
-	all, _ := d.ask("list-messaging-contacts", request{query: query}, nil)
+	_, all, _ := d.paged("list-messaging-contacts", request{query: query}, 1, 1)
 	query.Set("optIn", "true")
-	agree, _ := d.ask("list-messaging-contacts", request{query: query}, nil)
-	return map[string]any{"Text": text, "Contacts": totalOf(all), "Agree": totalOf(agree)}
+	_, agree, _ := d.paged("list-messaging-contacts", request{query: query}, 1, 1)
+	return map[string]any{"Text": text, "Contacts": all, "Agree": agree}
 }
 
 // scripted reports whether a script fetches the page to refresh a part of it.
 func (d *desk) scripted() bool { return d.r.Header.Get("Sec-Fetch-Dest") == "empty" }
-
-// widget returns the channel of a chat widget with the address of this server, nil for other channels.
-func (d *desk) widget(channel map[string]any) any {
-	if channel["channelKey"] == nil {
-		return nil
-	}
-	return map[string]any{"Channel": channel, "Server": strings.TrimSuffix(d.PublicURL, "/")}
-}
 
 // tryWidget shows a channel's chat widget as on a website.
 func (v *visit) tryWidget() page {

@@ -69,9 +69,7 @@ func takadaResource() *resource {
 	}
 }
 
-func orderPath(id string) string { return Path + "/orders/" + url.PathEscape(id) }
-
-func (d *desk) toOrder(map[string]any) string { return orderPath(d.parent) }
+func (d *desk) toOrder(map[string]any) string { return pagePath("orders", d.parent) }
 
 // startsToday starts a new order, or a takada of an order.
 func startsToday(d *desk, order map[string]any) map[string]any {
@@ -87,7 +85,7 @@ const itemsShown = 3 // of an order in the list
 // AccountOf returns the address of the account that the record of the page references, "" in a list.
 func (d *desk) AccountOf(kind string, record map[string]any) string {
 	if id, wrong := d.refs[kind+"_id"].find(d.lang, textOf(record[kind+"_id"])); wrong == "" && d.id != "" {
-		return accountPath(kind, id)
+		return pagePath("accounts", kind, id)
 	}
 	return ""
 }
@@ -109,13 +107,8 @@ func (d *desk) takadasOf() (all []map[string]any) {
 	return all
 }
 
-// Takadas returns a table of the takadas of an order, nil for none.
-func (d *desk) Takadas() *display {
-	if all := d.takadasOf(); len(all) > 0 {
-		return new(d.tableOf(d.of.parts[0], all))
-	}
-	return nil
-}
+// Takadas returns a table of the takadas of an order.
+func (d *desk) Takadas() display { return d.tableOf(d.of.parts[0], d.takadasOf()) }
 
 // orderHistory returns the changes of an order and of its takadas.
 func (d *desk) orderHistory(order map[string]any) []change {
@@ -134,7 +127,7 @@ func (d *desk) orderHistory(order map[string]any) []change {
 
 // sayOrder returns the preview of an order.
 func (d *desk) sayOrder(order map[string]any) *preview {
-	return &preview{Says: []string{d.lang.orderWords(order)}, Warnings: warningsOf(order)}
+	return &preview{Says: []string{d.lang.orderWords(order)}, Warnings: d.lang.warnings(order["warnings"])}
 }
 
 // sayTakada returns the preview of a takada, with the items left after it.
@@ -182,13 +175,6 @@ func weightOf(items any) decimal.Decimal {
 	return sum
 }
 
-func warningsOf(record map[string]any) (messages []string) {
-	for _, w := range entriesOf(record["warnings"]) {
-		messages = append(messages, textOf(w["message"]))
-	}
-	return messages
-}
-
 // count returns a number of items as display text.
 func (l language) count(items int) string {
 	if items == 1 {
@@ -208,23 +194,6 @@ func (l language) orderWords(o map[string]any) string {
 	}
 	parts = append(parts, l.count(len(entriesOf(o["items"]))), grams(weightOf(o["items"])))
 	return strings.Join(parts, ", ")
-}
-
-// newestFirst reads a page of records, newest first. The API counts pages from the oldest record, so its last page may be short. The
-// first page here therefore includes the API's last two pages.
-func (v *visit) newestFirst(read func(number, size int) ([]map[string]any, int)) (records []map[string]any, total int) {
-	_, total = read(1, 1)
-	full, number := total/rowsShown, v.number()
-	number = min(number, max(full, 1))
-	for n := max(1, full-number+1); n <= full || number == 1 && n == full+1; n++ {
-		some, _ := read(n, rowsShown)
-		records = append(records, some...)
-		if number != 1 {
-			break
-		}
-	}
-	slices.Reverse(records)
-	return records, total
 }
 
 // number returns the number of the page of a list, from 1.
@@ -308,5 +277,5 @@ func fieldLabel(key string) string {
 func (d *desk) changes(noun, operation string, vars ...string) []change {
 	var versions []map[string]any
 	d.read(operation, request{vars: vars}, &versions)
-	return d.lang.history(noun, versions, d.refs, d.actor)
+	return d.lang.history(noun, versions, d.refs, d.Actor)
 }

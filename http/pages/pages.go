@@ -184,6 +184,7 @@ type visit struct {
 	session session
 	who     actor.Actor         // the zero Actor: not signed in
 	names   map[string][]choice // of actors, by their kind
+	listed  http.Header         // of the newest list
 
 	failed error // why there is no page, see deny
 }
@@ -258,16 +259,16 @@ type page struct {
 
 // frame has the layout's data around a page's body.
 type frame struct {
-	Title, Theme, Here, Token, Workspace, Version string
-	Key                                           string // Idempotency-Key: a form that is sent twice has one effect
-	Lang                                          language
-	Who                                           string // empty: not signed in
-	Places                                        []place
-	Workspaces                                    []choice
-	Done                                          string // confirmation of the last action
-	Stale, Posted                                 bool
-	May                                           map[string]bool // permissions, such as ledger:write
-	Body                                          any
+	*visit
+
+	Title, Theme, Here, Workspace string
+	Key                           string // Idempotency-Key: a form that is sent twice has one effect
+	Lang                          language
+	Who                           string // empty: not signed in
+	Done                          string // confirmation of the last action
+	Stale, Posted                 bool
+	May                           map[string]bool // permissions, such as ledger:write
+	Body                          any
 }
 
 // render writes the whole page or none of it.
@@ -283,9 +284,8 @@ func (v *visit) render(p page) {
 		return
 	}
 	f := frame{
-		Title: v.lang.t(p.title), Theme: cookieOf(v.r, themeCookie), Here: v.r.URL.RequestURI(), Token: v.session.Token, Version: v.Version,
-		Key: uuid.NewString(), Lang: v.lang, Done: english["done"][v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body,
-		Stale: v.w.Header().Get("Bahi-Stale") != "",
+		visit: v, Title: v.lang.t(p.title), Theme: cookieOf(v.r, themeCookie), Here: v.r.URL.RequestURI(), Key: uuid.NewString(), Lang: v.lang,
+		Done: english["done"][v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body, Stale: v.w.Header().Get("Bahi-Stale") != "",
 	}
 	if v.r.Method != http.MethodGet { // a refused form; its own address may have no page
 		f.Here, f.Posted = v.r.PostForm.Get("here"), true
@@ -293,15 +293,8 @@ func (v *visit) render(p page) {
 	if v.who.Type != "" {
 		f.Who, f.Workspace = v.who.String(), v.who.Workspace.String()
 	}
-	name := p.part
-	if name == "" {
-		name = "layout.html"
-		if v.who.Type != "" {
-			f.Workspaces, f.Places = v.workspaces(), v.places(f.May)
-		}
-	}
 	var text bytes.Buffer
-	if err := v.views[v.lang][p.template]().ExecuteTemplate(&text, name, f); err != nil {
+	if err := v.views[v.lang][p.template]().ExecuteTemplate(&text, cmp.Or(p.part, "layout.html"), f); err != nil {
 		v.Log.Error("render a page", "page", p.template, "error", err)
 		http.Error(v.w, "The page cannot be shown.", http.StatusInternalServerError)
 		return
@@ -394,27 +387,18 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"fieldID": fieldID, "languages": func() []language { return languages },
 		"nth": func(index int) int { return index + 1 },
 		// figures and parts of API records
-		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings, "held": lang.held,
-		"entered": lang.entered, "restated": lang.restated, "accountAt": pathOf, "sure": sure, "unsure": unsure, "localTime": lang.localTime,
+		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings,
+		"rupees": rupees, "signed": lang.signed,
+		"entered": lang.entered, "accountAt": pathOf, "sure": sure, "unsure": unsure, "localTime": lang.localTime,
 		"own": func(address string) string { // of a file of this server: without the server, so at the visitor's address of it
 			if path, own := strings.CutPrefix(address, p.PublicURL+"/"); own {
 				return "/" + path
 			}
 			return address
 		},
-		"phone":       func(n any) string { return phone(textOf(n)) },
-		"kindName":    func(kind any) string { return kindName(textOf(kind)) },
-		"balances":    func(of map[string]any) []balance { return lang.balancesOf(textOf(of["kind"]), of) },
-		"balancesIn":  func(kind string, of map[string]any) []balance { return lang.balancesOf(kind, of) },
-		"accountPath": func(kind, id any) string { return accountPath(textOf(kind), plain(id)) },
-		"talk":        func(id any, kept url.Values) string { return withQuery(talkPath(plain(id)), kept) },
-		"reason":      func(code, title any) string { return reasonOf(textOf(code), textOf(title)) },
-		"kindOfMessage": func(of any) string {
-			if kind := textOf(of); kind != "text" && kind != "template" {
-				return labelOf(kind)
-			}
-			return ""
-		},
+		"phone":      func(n any) string { return phone(textOf(n)) },
+		"balances":   func(of map[string]any) []balance { return lang.balancesOf(textOf(of["kind"]), of) },
+		"balancesIn": func(kind string, of map[string]any) []balance { return lang.balancesOf(kind, of) },
 		// cells of records
 		"english": func(use string, word any) string { return english[use][textOf(word)] }, "fullName": fullName, "weightOf": weightOf,
 		"negative": func(n any) bool { d, _ := toDecimal(n); return d.IsNegative() },
@@ -426,7 +410,7 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"chipOf": func(state any) string { return cmp.Or(stateChips[textOf(state)], "plain") }, "buildState": buildState,
 		"rounded": func(format string, n any) string { return fmt.Sprintf(format, float(n)) },
 		"whole":   func(n any) string { return unsigned(n, 0) }, "lasting": lang.lasting, "perSecond": lang.perSecond,
-		"upper": strings.ToUpper, "withQuery": withQuery,
+		"upper": strings.ToUpper, "withQuery": withQuery, "pagePath": pagePath, "kindName": kindName, "reason": reasonOf,
 		"needPath": func(what string) string { return operatePath + needPaths[what] }, "list": func(all ...string) []string { return all },
 		"spaced":  func(name any) string { return strings.ReplaceAll(textOf(name), "_", " ") },
 		"compact": compact, "rowsOf": rowsOf, "indented": func(text string) string { return indent([]byte(text)) },

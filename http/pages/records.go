@@ -21,7 +21,6 @@ type desk struct {
 	parent, id string              // ids of the parent and of the record; empty: none
 	names      map[string][]choice // cached names of records by resource
 	refs       references          // accounts that fields name by a text
-	next       string              // Link header of the response to the list
 	lines      bool                // a list with the actions of its records
 }
 
@@ -33,7 +32,7 @@ func (v *visit) desk(r *resource, record bool) *desk {
 	if r.single {
 		d.id = r.word
 	} else if record {
-		d.id = v.r.PathValue(r.variable())
+		d.id = v.r.PathValue("record")
 	}
 	d.lines = r.inline && !record
 	return d
@@ -112,14 +111,6 @@ func (d *desk) vars(o *operation) []string {
 	return ids[:min(len(ids), strings.Count(o.Path, "{"))]
 }
 
-// actions returns the actions of the page's forms.
-func (d *desk) actions() []action {
-	if d.id == "" {
-		return d.of.listActions()
-	}
-	return d.of.recordActions()
-}
-
 // act runs the form's operation.
 func (d *desk) act() page {
 	form := d.r.PostForm
@@ -127,7 +118,7 @@ func (d *desk) act() page {
 	if d.lines {
 		d.id = form.Get("id")
 	}
-	actions := d.actions()
+	actions := d.of.forms(d.id != "")
 	i := slices.IndexFunc(actions, func(a action) bool { return a.word() == in.do })
 	if i < 0 {
 		return d.deny(errNoPage)
@@ -162,7 +153,7 @@ func (d *desk) act() page {
 		} else {
 			in.preview = a.preview(d, entriesOf([]any{answer})[0])
 		}
-		return d.previewed(in.preview, func() page { return d.show(in) })
+		return d.previewed("record", in.preview, func() page { return d.show(in) })
 	}
 	switch {
 	case refused != nil && refused.Status == http.StatusNotFound:
@@ -195,12 +186,10 @@ func (d *desk) act() page {
 	case a.to != nil && a.did == "":
 		return page{redirect: a.to(d, made)}
 	case a.to != nil:
-		return page{redirect: after(done, a.to(d, made), a.did)}
-	case a.operation == d.of.remove:
-		to = d.of.address(d.parent, "")
+		to = a.to(d, made)
 	case a.operation == d.of.create && id != "" && d.of.leads == "" && !d.of.inline:
 		to = d.of.address(d.parent, id)
-	case d.id == "":
+	case a.operation == d.of.remove, d.id == "":
 		to = d.of.address(d.parent, "")
 	}
 	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}
@@ -264,28 +253,10 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 			out.files = append(out.files, d.files(p.Name)...)
 		}
 	}
-	given := in.body
-	if a.edit {
-		given = differing(in.body, record)
+	if out.body = in.body; a.edit {
+		out.body = differing(in.body, record)
 	}
-	out.body = d.clocked(body, given)
 	return out
-}
-
-// clocked returns a body with times in place of dates: the ends of the days.
-func (d *desk) clocked(s *schema, body map[string]any) map[string]any {
-	body = maps.Clone(body)
-	for _, p := range s.Properties {
-		switch value := body[p.Name].(type) {
-		case map[string]any:
-			body[p.Name] = d.clocked(p.schema, value)
-		case string:
-			if p.Format == "date-time" {
-				body[p.Name] = d.clock(value, true)
-			}
-		}
-	}
-	return body
 }
 
 // lastPart returns the last name of a JSON path.
@@ -332,9 +303,7 @@ func canonical(value any) (text string) {
 // found returns the record of the page. Without it the request fails.
 func (d *desk) found() map[string]any {
 	record, refused := d.find()
-	if refused != nil {
-		d.deny(refused)
-	}
+	d.deny(refused)
 	return record
 }
 

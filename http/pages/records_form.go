@@ -30,7 +30,7 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 				asked = append(asked, name)
 			}
 		}
-		return query, withDays(d.refs.schema(o.Body.only("", asked)))
+		return query, d.withDays(d.refs.schema(o.Body.only("", asked)))
 	}
 	hidden := slices.Concat([]string{"id", d.of.by}, d.of.without, d.of.given, a.without)
 	for _, p := range o.Body.Properties {
@@ -42,18 +42,18 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 	if d.of.kinds != nil && (a.edit || a.operation == d.of.create) {
 		body = body.only("", d.of.kinds[d.kind(record)])
 	}
-	return query, withDays(body)
+	return query, d.withDays(body)
 }
 
-// withDays returns the schema of an object with inputs for dates in place of those for times.
-func withDays(s *schema) *schema {
+// withDays returns the schema of an object with inputs for dates in place of those for times: the ends of the days.
+func (d *desk) withDays(s *schema) *schema {
 	days := *s
 	if s.Format == "date-time" {
-		days.Kind = "date"
+		days.Kind, days.Ends = "date", func(day string) string { return d.clock(day, true) }
 	}
 	days.Properties = slices.Clone(s.Properties)
 	for i, p := range s.Properties {
-		days.Properties[i].schema = withDays(p.schema)
+		days.Properties[i].schema = d.withDays(p.schema)
 	}
 	return &days
 }
@@ -88,7 +88,7 @@ func (s *schema) only(prefix string, paths []string) *schema {
 
 // forms returns the page's forms of the operations that the visitor may run.
 func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
-	for _, a := range d.actions() {
+	for _, a := range d.of.forms(d.id != "") {
 		o := d.operation(a.operation)
 		if !d.may(o) || a.when != nil && !a.when(record) {
 			continue
@@ -252,13 +252,11 @@ func (d *desk) namesOf(word string) []choice {
 		return nil
 	}
 	other := d.visit.desk(of, false)
-	rows, _, _ := other.rows(other.listQuery(), 1, rowsFound)
+	query := other.listQuery()
 	if of.oldest { // those of this page of the list
-		rows, _ = d.newestFirst(func(number, size int) (some []map[string]any, total int) {
-			some, total, _ = other.rows(other.asked(d.operation(of.list)), number, size)
-			return some, total
-		})
+		query = other.asked(d.operation(of.list))
 	}
+	rows, _, _ := other.rows(query, 1, rowsFound)
 	for _, r := range rows {
 		name := other.title(r)
 		if body := []rune(textOf(r["body"])); word == "templates" {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -106,11 +105,8 @@ func (d *desk) list(in sent) page {
 	size := rowsListed
 	if d.of.oldest {
 		size = rowsShown
-		rows, b.Total = d.newestFirst(func(number, size int) (some []map[string]any, total int) {
-			some, total, refused = d.rows(query, number, size)
-			return some, total
-		})
-	} else if b.Lacks == "" {
+	}
+	if b.Lacks == "" {
 		rows, b.Total, refused = d.rows(query, number, size)
 	}
 	switch {
@@ -123,7 +119,7 @@ func (d *desk) list(in sent) page {
 	}
 	more := d.of.oldest && d.older(b.Total) || !d.of.oldest && number*size < b.Total && len(rows) <= size
 	b.Newer, b.Older = turned(b.Address, own, number, more)
-	next, _, _ := strings.Cut(strings.TrimPrefix(d.next, "<"), ">")
+	next, _, _ := strings.Cut(strings.TrimPrefix(d.listed.Get("Link"), "<"), ">")
 	if older, err := url.Parse(next); err == nil && older.Query().Has("to_position") {
 		own.Set("to_position", older.Query().Get("to_position"))
 		b.Older, b.Total = b.Address+"?"+own.Encode(), 0 // the total is unknown
@@ -181,34 +177,29 @@ func (d *desk) draw(b *listPage, rows []map[string]any, in sent) {
 func (d *desk) asked(o *operation) url.Values {
 	asked := url.Values{}
 	for _, p := range d.params(o) {
-		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); d.isFilter(p) && value != "" {
+		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); value != "" {
 			asked.Set(p.Name, value)
 		}
 	}
 	return asked
 }
 
-// isFilter reports whether a parameter is a filter for users.
-func (d *desk) isFilter(p parameter) bool {
-	rest := append([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, d.of.without...)
-	return p.In == "query" && !slices.Contains(rest, p.Name) && !d.of.fixed.Has(p.Name)
-}
-
-// params returns the parameters of a list, and of the search for its records.
+// params returns the parameters of a list, and of the search for its records, that are filters for users.
 func (d *desk) params(o *operation) []parameter {
-	if d.of.search == "" {
-		return o.Params
+	all := slices.Clone(o.Params)
+	if d.of.search != "" {
+		all = append(all, d.operation(d.of.search).Params...)
 	}
-	return slices.Concat(o.Params, d.operation(d.of.search).Params)
+	rest := append([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, d.of.without...)
+	return slices.DeleteFunc(all, func(p parameter) bool {
+		return p.In != "query" || slices.Contains(rest, p.Name) || d.of.fixed.Has(p.Name)
+	})
 }
 
 // filters returns the inputs of the list's filters.
 func (d *desk) filters(o *operation, asked url.Values) []field {
 	inputs, given := &schema{}, map[string]any{}
 	for _, p := range d.params(o) {
-		if !d.isFilter(p) {
-			continue
-		}
 		one := *p.schema
 		one.Required, one.Description = false, ""
 		if r, is := d.refs[p.Name]; is {
@@ -236,10 +227,8 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 
 // listQuery returns the fixed query of the list.
 func (d *desk) listQuery() url.Values {
-	query := maps.Clone(d.of.fixed)
-	if query == nil {
-		query = url.Values{}
-	}
+	query := url.Values{}
+	maps.Copy(query, d.of.fixed)
 	if d.of.by != "" && d.parent != "" {
 		query.Set(d.of.by, d.parent)
 	}
@@ -247,52 +236,14 @@ func (d *desk) listQuery() url.Values {
 }
 
 // rows returns a page of the list, and the total number of records.
-func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, refused *problem) {
+func (d *desk) rows(query url.Values, number, size int) ([]map[string]any, int, *problem) {
 	id := d.of.list
 	if query.Has("q") && d.of.search != "" {
 		id = d.of.search
 	}
-	o := d.operation(id)
-	query = maps.Clone(query)
-	for _, p := range o.Params {
-		switch p.Name {
-		case "page":
-			query.Set("page", strconv.Itoa(number))
-		case "skip":
-			query.Set("skip", strconv.Itoa((number-1)*size))
-		case "limit", "page_size":
-			query.Set(p.Name, strconv.Itoa(size))
-		}
+	in := request{vars: d.vars(d.operation(id)), query: query}
+	if d.of.oldest {
+		return d.newestFirst(id, in)
 	}
-	var answer any
-	vars := d.vars(o)
-	if d.parent != "" && d.of.by == "" {
-		vars = vars[:1]
-	}
-	out, refused := d.ask(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
-	if refused != nil {
-		return nil, 0, refused
-	}
-	d.next = out.Header.Get("Link")
-	list, total := listOf(answer)
-	if counted, err := strconv.Atoi(out.Header.Get("X-Total-Count")); err == nil {
-		total = counted
-	}
-	return entriesOf(list), total, nil
-}
-
-// listOf returns the records of a list's response, which is an array or an object with one, and the total in it.
-func listOf(answer any) (list []any, total int) {
-	switch a := answer.(type) {
-	case []any:
-		return a, len(a)
-	case map[string]any:
-		for _, name := range []string{"data", "items", "rows"} {
-			if list, is := a[name].([]any); is {
-				total, _ = strconv.Atoi(textOf(a["total"])) // 0 without one
-				return list, max(total, len(list))
-			}
-		}
-	}
-	return nil, 0
+	return d.paged(id, in, number, size)
 }

@@ -116,9 +116,9 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	case s.Kind == "select" && text != "":
 		out.Text, out.Chip = d.lang.t(wordOf(text, s.Options...)), cmp.Or(stateChips[text], "plain")
 	case name == "ownerId":
-		out.Text = d.actor("user:" + text)
+		out.Text = d.Actor("user:" + text)
 	case strings.HasSuffix(strings.ToLower(name), "by") && actorText.MatchString(text):
-		out.Text = d.actor(text)
+		out.Text = d.Actor(text)
 	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
 		out.Text, out.Link = text, text
 	case name == "phone":
@@ -238,6 +238,7 @@ type recordPage struct {
 	Theirs          []difference // stored values that differ from the visitor's
 	Refused         bool         // a form was refused: its faults stay
 	History         []change
+	Record          map[string]any // for the templates "more-WORD" of record.html
 	More            any
 	Word            string
 }
@@ -300,9 +301,7 @@ func (d *desk) record(in sent) page {
 	}
 	b.Wrong, b.Refused = stray(in, b.Forms), in.status != 0
 	if d.of.links != nil {
-		for _, l := range d.of.links(d, record) {
-			b.Parts = append(b.Parts, choice{Value: l.Value, Text: d.lang.t(l.Text)})
-		}
+		b.Parts = d.of.links(d, record)
 	}
 	if d.of.history != nil {
 		b.History = d.of.history(d, record)
@@ -311,7 +310,7 @@ func (d *desk) record(in sent) page {
 		if part.when != nil && !part.when(record) {
 			continue
 		}
-		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})
+		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: part.title})
 	}
 	if in.status == http.StatusPreconditionFailed && in.changes {
 		changed := differing(in.body, record)
@@ -329,6 +328,9 @@ func (d *desk) record(in sent) page {
 	}
 	if b.Stream == "" {
 		b.Again = d.of.again
+	}
+	if !d.scripted() {
+		b.Record = record
 	}
 	if d.of.more != nil && !d.scripted() {
 		b.More = d.of.more(d, record)

@@ -65,17 +65,16 @@ func (v *visit) refsOf(kind string) refs {
 
 // contactRefs returns the references to contacts. The newest are suggested.
 func (v *visit) contactRefs() refs {
-	named := func(query url.Values) (found []choice) {
-		var all []map[string]any
-		v.ask("list-messaging-contacts", request{query: query}, &all)
+	named := func(text string) (found []choice) {
+		all, _, _ := v.paged("list-messaging-contacts", request{query: url.Values{"search": {text}}}, 1, rowsFound)
 		for _, c := range all {
 			found = append(found, choice{Value: plain(c["id"]), Text: strings.Trim(textOf(c["name"])+" · "+textOf(c["phone"]), " ·")})
 		}
 		return found
 	}
-	return refs{List: "contacts", Choices: named(url.Values{"limit": {"100"}}), search: func(text string) []choice {
+	return refs{List: "contacts", Choices: named(""), search: func(text string) []choice {
 		parts := strings.Split(text, " · ")
-		return named(url.Values{"search": {strings.TrimSpace(parts[len(parts)-1])}})
+		return named(strings.TrimSpace(parts[len(parts)-1]))
 	}}
 }
 
@@ -241,8 +240,8 @@ var actorKinds = map[string]struct{ operation, id, named, nameless string }{
 	"public":   {nameless: "A visitor"},
 }
 
-// actor returns the name of an actor such as user:<id>.
-func (v *visit) actor(actor string) string {
+// Actor returns the name of an actor such as user:<id>.
+func (v *visit) Actor(actor string) string {
 	kind, id, _ := strings.Cut(actor, ":")
 	of, known := actorKinds[kind]
 	switch {
@@ -251,38 +250,38 @@ func (v *visit) actor(actor string) string {
 	case !known:
 		return v.lang.t("The system")
 	}
-	nameless := of.nameless
-	for _, c := range v.actors(kind) {
+	all := v.actors(kind)
+	for _, c := range all {
 		if c.Value == id && c.Text != "" {
 			return v.lang.tf(of.named, c.Text)
-		} else if c.Value == "" {
-			nameless = c.Text
 		}
 	}
-	return v.lang.t(nameless)
+	if all == nil && kind == "user" {
+		return v.lang.t("A member")
+	}
+	return v.lang.t(of.nameless)
 }
 
-// actors returns the ids and names of the actors of a kind. It looks them up once a request. The id "" has the name to show if the visitor
-// may not list them.
+// actors returns the ids and names of the actors of a kind, nil if the visitor may not list them. It looks them up once a request.
 func (v *visit) actors(kind string) []choice {
 	of := actorKinds[kind]
-	if v.names[kind] != nil || of.operation == "" {
-		return v.names[kind]
+	if known, is := v.names[kind]; is || of.operation == "" {
+		return known
 	}
 	var vars []string
 	if kind == "user" {
 		vars = []string{v.who.Workspace.String()}
 	}
 	var all []map[string]any
-	found := []choice{}
-	if _, refused := v.ask(of.operation, request{vars: vars}, &all); refused != nil && kind == "user" {
-		found = append(found, choice{Text: "A member"})
+	v.names[kind] = nil
+	if _, refused := v.ask(of.operation, request{vars: vars}, &all); refused == nil {
+		v.names[kind] = []choice{}
 	}
 	for _, one := range all {
-		found = append(found, choice{Value: textOf(one[of.id]), Text: cmp.Or(textOf(one["name"]), fullName(one), textOf(one["email"]))})
+		name := cmp.Or(textOf(one["name"]), fullName(one), textOf(one["email"]))
+		v.names[kind] = append(v.names[kind], choice{Value: textOf(one[of.id]), Text: name})
 	}
-	v.names[kind] = found
-	return found
+	return v.names[kind]
 }
 
 // fullName returns the name of a user or a member.
@@ -290,12 +289,11 @@ func fullName(of map[string]any) string {
 	return strings.TrimSpace(textOf(of["first_name"]) + " " + textOf(of["last_name"]))
 }
 
-// company returns the name of the workspace's oldest company, the title of prints, "" without one.
-func (v *visit) company() string {
-	var list struct{ Data []map[string]any }
-	query := url.Values{"mine": {"true"}, "limit": {"100"}}
-	if v.ask("list-companies", request{query: query}, &list); len(list.Data) == 0 {
+// Company returns the name of the workspace's oldest company, the title of prints, "" without one.
+func (v *visit) Company() string {
+	all, _, _ := v.paged("list-companies", request{query: url.Values{"mine": {"true"}}}, 1, rowsFound)
+	if len(all) == 0 {
 		return ""
 	}
-	return textOf(list.Data[len(list.Data)-1]["name"]) // newest first
+	return textOf(all[len(all)-1]["name"]) // newest first
 }

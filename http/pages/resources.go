@@ -54,7 +54,7 @@ type resource struct {
 	kinds    map[string][]string                    // fields of the forms by record type, which the user chooses first
 	note     func(record map[string]any) string     // hint about a record
 	history  func(*desk, map[string]any) []change   // of a record, the newest change first
-	more     func(*desk, map[string]any) any        // data for the template "more-WORD" of record.html
+	more     func(*desk, map[string]any) any        // more data for the template "more-WORD" of record.html
 	cells    string                                 // prefix of the templates of computed fields; empty: the page shows all fields
 	weights  []string                               // computed fields that are weights
 	find     func(*desk) (map[string]any, *problem) // returns a record, in place of get
@@ -126,7 +126,7 @@ func (p *Pages) resource(r *resource) {
 			p.page(method+path, true, func(v *visit) page { return v.desk(r, false).serve() })
 		}
 		if r.leads == "" && !r.flat && !r.single && (!r.inline || r.get != "") {
-			p.page(method+path+"/{"+r.variable()+"}", !r.public, func(v *visit) page { return v.desk(r, true).serve() })
+			p.page(method+path+"/{record}", !r.public, func(v *visit) page { return v.desk(r, true).serve() })
 		}
 	}
 	for _, part := range r.parts {
@@ -147,14 +147,6 @@ func (r *resource) path() string {
 	}
 }
 
-// variable returns the name of the path's variable for the id of a record.
-func (r *resource) variable() string {
-	if r.parent != nil {
-		return "part"
-	}
-	return "id"
-}
-
 // address returns the address of the list, or of a record.
 func (r *resource) address(parent, id string) string {
 	address := strings.Replace(r.path(), "{id}", url.PathEscape(parent), 1)
@@ -164,15 +156,14 @@ func (r *resource) address(parent, id string) string {
 	return address
 }
 
-// listActions returns the actions of a list, and recordActions those of a record.
-func (r *resource) listActions() (all []action) {
-	if r.create != "" {
+// forms returns the actions of a list or of a record.
+func (r *resource) forms(record bool) (all []action) {
+	if !record && r.create != "" {
 		all = append(all, action{operation: r.create, button: r.button, did: "added", shows: r.shows})
 	}
-	return append(all, r.actions...)
-}
-
-func (r *resource) recordActions() (all []action) {
+	if !record {
+		return append(all, r.actions...)
+	}
 	if r.edit != "" {
 		all = append(all, action{operation: r.edit, button: "Change", did: "changed", edit: true})
 	}
@@ -233,21 +224,21 @@ func (p *Pages) routes() {
 		"GET /app/{$}":                            (*visit).today,
 		"POST /app/workspace":                     func(v *visit) page { return v.enterWorkspace(v.r.PostForm.Get("workspace"), false) },
 		"GET /app/find":                           (*visit).find,
-		"GET /app/accounts":                       (*visit).accounts,
+		"GET /app/accounts":                       func(v *visit) page { return v.accountList(accountsPage{}, 0) },
 		"POST /app/accounts":                      (*visit).openAccount,
 		"GET /app/accounts/{kind}/{id}/statement": (*visit).statement,
 		"GET /app/rows/{row}":                     (*visit).anyRow,
 		"GET /app/daybook":                        (*visit).daybook,
 		"GET /app/trial-balance":                  (*visit).trialBalance,
 		"GET /app/audit":                          (*visit).trail,
-		"GET /app/drafts/{id}":                    func(v *visit) page { return v.desk(draftResource(), true).serve() },
-		"POST /app/drafts/{id}":                   (*visit).editDraft,
+		"GET /app/drafts/{record}":                func(v *visit) page { return v.desk(draftResource(), true).serve() },
+		"POST /app/drafts/{record}":               (*visit).editDraft,
 		"GET /app/khata":                          func(v *visit) page { return v.khataList(0, "") },
 		"POST /app/khata":                         (*visit).uploadKhata,
-		"GET /app/khata/{id}":                     (*visit).khata,
+		"GET /app/khata/{id}":                     func(v *visit) page { return v.showKhata(khataPage{Upload: v.upload()}, nil, nil, 0) },
 		"POST /app/khata/{id}":                    (*visit).checkKhata,
-		"GET /app/inbox":                          (*visit).inbox,
-		"GET /app/inbox/{contact}":                (*visit).talk,
+		"GET /app/inbox":                          func(v *visit) page { return page{template: "inbox", title: "Inbox", body: v.people("")} },
+		"GET /app/inbox/{contact}":                func(v *visit) page { return v.showTalk(attempt{message: v.greeting()}) },
 		"POST /app/inbox/{contact}":               (*visit).editContact,
 		"POST /app/inbox/{contact}/messages":      (*visit).sendMessage,
 		"GET /app/list/channels/{id}/try":         (*visit).tryWidget,

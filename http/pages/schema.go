@@ -15,23 +15,22 @@ type document map[string]*operation
 
 // operation has the parts of an API operation that pages use.
 type operation struct {
-	ID, Method, Path, Summary, Description string
+	specOperation
 
-	Tags       []string
-	Permission string // such as "ledger:write", or "operator"; empty: everybody
-	Public     bool   // it needs no credential
-	DryRun     bool   // it documents the header Bahi-Dry-Run
-	Match      bool   // … If-Match
-	Key        bool   // … Idempotency-Key
-	Params     []parameter
-	Headers    []parameter
-	Body       *schema // nil: no body, or one that no form can produce
-	Example    any     // of the body
-	Files      bool    // the body is a multipart form
-	Raw        bool    // the body is neither JSON nor a form
-	Answers    []answer
-	Refusals   []answer
-	Answer     *schema // of a success; nil: none in JSON
+	Method, Path string
+	Public       bool // it needs no credential
+	DryRun       bool // it documents the header Bahi-Dry-Run
+	Match        bool // … If-Match
+	Key          bool // … Idempotency-Key
+	Params       []parameter
+	Headers      []parameter
+	Body         *schema // nil: no body, or one that no form can produce
+	Example      any     // of the body
+	Files        bool    // the body is a multipart form
+	Raw          bool    // the body is neither JSON nor a form
+	Answers      []answer
+	Refusals     []answer
+	Answer       *schema // of a success; nil: none in JSON
 }
 
 // answer is a response of an operation.
@@ -68,9 +67,10 @@ type schema struct {
 	On                 bool // ticked by default
 	Options            []string
 	MaxLength          int
-	List               string     // id of the datalist of a text that names a record
-	Properties         []property // in the order in which they are drawn
-	Items              *schema    // of an array or a map
+	Ends               func(day string) string // of an input for a date in place of a time: the end of the day
+	List               string                  // id of the datalist of a text that names a record
+	Properties         []property              // in the order in which they are drawn
+	Items              *schema                 // of an array or a map
 	Example            any
 }
 
@@ -111,7 +111,7 @@ type (
 		Summary, Description string
 		Tags                 []string
 		Security             []map[string]any
-		Permission           string `json:"x-permission"`
+		Permission           string `json:"x-permission"` // such as "ledger:write", or "operator"; empty: everybody
 		Parameters           []specParameter
 		Body                 struct {
 			Content map[string]struct {
@@ -172,9 +172,8 @@ func readDocument(spec []byte) (document, error) {
 func (s *specification) operation(method, path string, from specOperation) *operation {
 	all := s.Components.Schemas
 	o := &operation{
-		ID: from.ID, Method: method, Path: path, Summary: from.Summary, Description: from.Description, Tags: from.Tags,
-		Permission: from.Permission,
-		Public:     len(from.Security) == 0 || slices.ContainsFunc(from.Security, func(one map[string]any) bool { return len(one) == 0 }),
+		specOperation: from, Method: method, Path: path,
+		Public: len(from.Security) == 0 || slices.ContainsFunc(from.Security, func(one map[string]any) bool { return len(one) == 0 }),
 	}
 	headers := map[string]*bool{"Bahi-Dry-Run": &o.DryRun, "If-Match": &o.Match, "Idempotency-Key": &o.Key}
 	for _, p := range from.Parameters {

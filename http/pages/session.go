@@ -114,7 +114,9 @@ func (p *Pages) Bearer(r *http.Request) (string, uuid.UUID, error) {
 // begin gives the browser a session for its forms, without a visitor.
 func (v *visit) begin() { v.keep(v.newSession()) }
 
-func (v *visit) newSession() session { return session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)} }
+func (v *visit) newSession() session {
+	return session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
+}
 
 // recall identifies the visitor.
 func (v *visit) recall() {
@@ -266,14 +268,12 @@ func (v *visit) proven() (s session, refused *problem) {
 		}
 		return s, nil //nolint:nilerr // the visit has the error
 	}
-	var in struct {
-		Token string `json:"access_token"`
-	}
+	var in map[string]any
 	body := map[string]any{"email": v.r.PostForm.Get("email"), "password": v.r.PostForm.Get("password")}
 	if _, refused := v.ask("login", request{body: body}, &in); refused != nil || v.failed != nil {
 		return s, refused
 	}
-	v.userSession(in.Token, &s)
+	v.userSession(textOf(in["access_token"]), &s)
 	return s, nil
 }
 
@@ -318,8 +318,8 @@ type choice struct {
 	Chosen      bool
 }
 
-// workspaces returns the workspaces that the visitor can choose: those of a user, and the one that an operator has entered.
-func (v *visit) workspaces() (found []choice) {
+// Workspaces returns the workspaces that the visitor can choose: those of a user, and the one that an operator has entered.
+func (v *visit) Workspaces() (found []choice) {
 	add := func(id, name string) {
 		found = append(found, choice{id, cmp.Or(name, id[:8]), id == v.who.Workspace.String()})
 	}

@@ -27,7 +27,7 @@ func settingsResources() []*resource {
 	all := []*resource{
 		{
 			base: Path, word: "settings", title: "Settings", single: true, get: "get-me", own: (*desk).self, columns: []string{"email"},
-			cells: "settings", more: (*desk).about,
+			cells: "settings",
 			each: []action{
 				{
 					operation: "update-me", button: "Change", did: "profile", edit: true,
@@ -149,17 +149,9 @@ func (d *desk) self(in sent) page {
 	if d.who.Type == "user" {
 		return d.record(in)
 	}
-	more := map[string]any{"Key": d.actor(d.who.String()), "Themes": d.themes()}
-	b := &recordPage{deskPage: d.page(sent{}), Word: d.of.word, More: more}
+	b := &recordPage{deskPage: d.page(sent{}), Word: d.of.word, Record: map[string]any{"Key": d.Actor(d.who.String())}}
 	b.Title = d.lang.t(d.of.title)
 	return page{template: "record", title: d.of.title, body: b}
-}
-
-func (d *desk) about(me map[string]any) any { return map[string]any{"Me": me, "Themes": d.themes()} }
-
-func (v *visit) themes() []choice {
-	all := []choice{{Value: "auto", Text: "As the system"}, {Value: "light", Text: "Light"}, {Value: "dark", Text: "Dark"}}
-	return choosing(all, cookieOf(v.r, themeCookie))
 }
 
 // IsSelf reports whether an id is the visitor's.

@@ -46,9 +46,9 @@ var places = []place{
 	{Name: "Settings", Link: Path + "/settings", More: true},
 }
 
-// places returns the pages that the visitor may see.
-func (v *visit) places(may map[string]bool) []place {
-	seen := allowed(places, may)
+// Places returns the pages that the visitor may see.
+func (v *visit) Places() []place {
+	seen := allowed(places, v.permissions())
 	for i, p := range seen {
 		seen[i].Here = p.Link == v.r.URL.Path || p.Link != Path+"/" && strings.HasPrefix(v.r.URL.Path, p.Link+"/")
 	}
@@ -84,7 +84,7 @@ func (v *visit) toDo() (waiting []todo) {
 	may := v.permissions()
 	for _, t := range todos {
 		if may[t.needs] {
-			_, t.Count, _ = v.desk(&resource{list: t.operation}, false).rows(t.query, 1, 1)
+			_, t.Count, _ = v.paged(t.operation, request{query: t.query}, 1, 1)
 		}
 		if t.Count > 0 {
 			waiting = append(waiting, t.todo)
@@ -157,15 +157,16 @@ func (v *visit) find() page {
 	}
 	total := 0
 	if may["ledger:read"] {
-		found, out, _ := v.accountsNamed(v.past(), shown.Query, "", 1, accountsFound)
-		shown.Accounts, total = found, totalOf(out)
+		query := v.past()
+		query.Set("search", shown.Query)
+		shown.Accounts, total, _ = v.paged("list-accounts", request{query: query}, 1, accountsFound)
 	}
 	for _, s := range searches {
 		if !may[s.needs] {
 			continue
 		}
 		of := *s.of
-		of.columns = s.columns
+		of.columns, of.oldest = s.columns, false
 		d, in := v.desk(&of, false), &listPage{deskPage: deskPage{Title: s.name}}
 		rows, _, _ := d.rows(url.Values{s.by: {shown.Query}}, 1, othersFound+1) // the text may be too long to search
 		if len(rows) > othersFound {
@@ -179,7 +180,7 @@ func (v *visit) find() page {
 		}
 	}
 	wanted := strings.ToLower(shown.Query)
-	for _, p := range v.places(may) {
+	for _, p := range v.Places() {
 		if strings.Contains(strings.ToLower(v.lang.t(p.Name)+" "+p.Name), wanted) {
 			shown.Pages = append(shown.Pages, p)
 		}
@@ -193,11 +194,10 @@ func (v *visit) find() page {
 
 // report is the content of a page that prints an operation's response.
 type report struct {
-	Company string
-	Asked   url.Values // parameters of the operation
-	Answer  map[string]any
-	More    bool // the page omits records; the files have all
-	Wrong   []string
+	Asked  url.Values // parameters of the operation
+	Answer map[string]any
+	More   bool // the page omits records; the files have all
+	Wrong  []string
 
 	file   *url.URL // without its format
 	status int
@@ -252,7 +252,6 @@ const (
 // daybook shows the rows of all ledgers by date.
 func (v *visit) daybook() page {
 	r := v.reportOf("get-daybook", daybookDays, url.Values{})
-	r.Company = v.company()
 	days := entriesOf(r.Answer["days"])
 	left := daybookRows
 	for i, day := range days {
@@ -267,15 +266,17 @@ func (v *visit) daybook() page {
 
 func (v *visit) trialBalance() page {
 	r := v.report("get-trial-balance", v.past())
-	r.Company = v.company()
 	return page{template: "trial-balance", title: "Trial balance", status: r.status, body: r}
 }
 
 // statement shows an account for print, the oldest row first.
 func (v *visit) statement() page {
-	kind, id := v.kind(), v.r.PathValue("id")
+	kind, id := v.r.PathValue("kind"), v.r.PathValue("id")
+	if kindName(kind) == "" {
+		return v.deny(errNoPage)
+	}
 	asked := v.chosen("as_of", "known_at", "from", "to")
-	r := &report{Company: v.company(), Asked: maps.Clone(asked)}
+	r := &report{Asked: maps.Clone(asked)}
 	asked.Set("page_size", strconv.Itoa(statementRows))
 	var rows []map[string]any
 	out, wrong := v.asked("read-"+kind+"-ledger", request{vars: []string{id}, query: asked}, &rows)
@@ -295,8 +296,7 @@ func (v *visit) statement() page {
 		v.read("total-"+kind+"-statement", request{vars: []string{id}, query: asked}, &totals)
 	}
 	body := map[string]any{
-		"Kind": kind, "Totals": totals,
-		"Report": r, "Account": account, "Past": past, "Link": accountPath(kind, id), "Rows": lines,
+		"Totals": totals, "Report": r, "Account": account, "Past": past, "Link": pagePath("accounts", kind, id), "Rows": lines,
 		"Files": strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, "pdf"),
 	}
 	return page{template: "statement", title: "Statement", status: out.Status, body: body}
@@ -322,25 +322,14 @@ func (v *visit) trail() page {
 	for _, c := range slices.Backward(changes) {
 		lines = append(lines, v.trailLine(c))
 	}
-	members := choosing(v.actors("user"), strings.TrimPrefix(asked.Get("user"), "user:"))
-	members = slices.DeleteFunc(members, func(c choice) bool { return c.Value == "" }) // the visitor may not list them
-	body := map[string]any{"Report": r, "Changes": lines, "Members": members}
+	body := map[string]any{"Report": r, "Changes": lines, "Members": v.actors("user")}
 	return page{template: "audit", title: "Trail", status: r.status, body: body}
 }
 
 // entered returns a row of the daybook with its account.
 func (l language) entered(r map[string]any) rowLine {
-	kind, row := textOf(r["kind"]), inner(r, "row")
-	line, account := l.lineOf(kind, row), accountPath(kind, plain(r["account_id"]))
-	line.Account, line.AccountKind, line.AccountLink = textOf(r["account_name"]), kindName(kind), account
-	line.Link = account + "/rows/" + line.ID
+	line := l.lineOf(textOf(r["kind"]), inner(r, "row"))
+	line.Of, line.AccountLink = r, pagePath("accounts", r["kind"], r["account_id"])
+	line.Link = pagePath("accounts", r["kind"], r["account_id"], "rows", line.Row["id"])
 	return line
-}
-
-// held returns the balance of the bank accounts as display text.
-func (l language) held(cash any) (text string) {
-	for _, b := range l.balancesOf("bank", map[string]any{"balance": cash}) {
-		text = strings.TrimSpace(b.Figure + " " + b.Words)
-	}
-	return text
 }

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -62,11 +63,8 @@ func digest(text []byte) string {
 // builtVerifier returns the page of this program, or fs.ErrNotExist if the program contains none.
 func builtVerifier() (*verifier, error) {
 	program, err := fs.ReadFile(verifyFiles, verifierFile)
-	if err != nil {
-		return nil, err
-	}
-	support, err := fs.ReadFile(verifyFiles, supportFile)
-	if err != nil {
+	support, missing := fs.ReadFile(verifyFiles, supportFile)
+	if err = cmp.Or(err, missing); err != nil {
 		return nil, err
 	}
 	return newVerifier(program, support)

@@ -376,7 +376,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 			for _, name := range append(r.columns, r.live...) {
 				used[labelOf(name)] = true
 			}
-			for _, a := range append(r.listActions(), r.recordActions()...) {
+			for _, a := range append(r.forms(false), r.forms(true)...) {
 				operations = append(operations, a.operation)
 				narrow[a.operation] = a.fields
 			}
