@@ -180,9 +180,9 @@ func (all references) replace(value any, path string, by func(r refs, value any,
 	switch value := value.(type) {
 	case map[string]any:
 		changed := maps.Clone(value)
-		for key, one := range value {
+		for _, key := range slices.Sorted(maps.Keys(value)) { // faults are found in one order
 			r, is := all[key]
-			if !is || one == nil {
+			if one := value[key]; !is || one == nil {
 				changed[key] = all.replace(one, below(path, key), by)
 			} else if other, kept := by(r, one, below(path, key)); kept {
 				changed[key] = other
