@@ -46,7 +46,7 @@ func openAsking(t *testing.T) asking {
 	for range 2 {
 		with := apptest.Settings(t, apptest.Database(t))
 		if a.Server != nil {
-			with.DatabaseURL = a.Database
+			with.DatabaseURL, with.Data = a.Database, a.Sys.Settings.Data // either node reads the bot's file
 		}
 		with.Outside.ModelURL, with.Outside.ModelName, with.Outside.ModelTimeout = a.model.URL, "m", apptest.Promptly
 		o := apptest.StartAs(t, with)
