@@ -269,7 +269,7 @@ func (v *visit) accountOf(kind, id string, past url.Values) (of map[string]any, 
 // newestRows returns a page of an account's rows, the newest first.
 func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
 	rows, total, refused := v.newestFirst("read-"+kind+"-ledger", request{vars: []string{id}, query: v.past()})
-	v.deny(refused)
+	v.require(refused)
 	shown.Newer, shown.Older = turned(shown.Link, v.past(), min(v.number(), max(total/rowsShown, 1)), v.older(total))
 	lines := make([]rowLine, 0, len(rows))
 	for _, r := range rows {

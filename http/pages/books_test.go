@@ -439,3 +439,17 @@ func TestWhatAnotherChangedStays(t *testing.T) {
 	b.site.Ask(http.MethodPost, row, undo).Is(412).Says("It was changed since you read it")
 	b.get(row).Is(200).Says("₹8.00")
 }
+
+// The name of the company is read when the body is drawn, after the figures.
+func TestAStaleReadOfATemplateIsTold(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	b := byKey(o, apptest.Home, `{"ledger":"write","marketplace":"write"}`)
+	statement := fmt.Sprintf("/app/accounts/bank/%d/statement", apptest.Open(clerk, "HDFC"))
+	const told = "The figures are behind the log"
+	require.NotContains(t, b.get(statement).Is(200).Text, told)
+	o.Sql(`alter table companies_g1.company add constraint parked_for_a_test check (false) not valid`)
+	o.Bearer(o.Key(apptest.Home, `{"marketplace":"write"}`).Key).POST("/api/v1/companies", `{"name":"Kundan"}`).Status(201)
+	b.get(statement).Is(200).Says(told)
+}

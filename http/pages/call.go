@@ -74,18 +74,25 @@ func (p *problem) faults() map[string]string {
 }
 
 // deny records the visit's first error. After an error no further operation runs, and the error's page is shown in place of the handler's.
-// Handlers therefore need not check each error, as with [bufio.Writer]. deny ignores nil, and returns an empty page.
+// Handlers therefore need not check each error, as with [bufio.Writer]. deny returns an empty page.
 func (v *visit) deny(err error) page {
-	if refused, is := errors.AsType[*problem](err); v.failed == nil && (!is || refused != nil) {
+	if v.failed == nil {
 		v.failed = err
 	}
 	return page{}
 }
 
+// require records a refusal as the visit's first error, if there is one.
+func (v *visit) require(refused *problem) {
+	if refused != nil {
+		v.deny(refused)
+	}
+}
+
 // read runs an operation. Any error, even a refusal, fails the visit.
 func (v *visit) read(operation string, in request, into any) api.Response {
 	out, refused := v.ask(operation, in, into)
-	v.deny(refused)
+	v.require(refused)
 	return out
 }
 
@@ -101,7 +108,7 @@ func (v *visit) asked(operation string, in request, into any) (out api.Response,
 	if refused != nil && refused.Status == http.StatusUnprocessableEntity {
 		return out, []string{detail(refused)}
 	}
-	v.deny(refused)
+	v.require(refused)
 	return out, nil
 }
 

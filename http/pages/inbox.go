@@ -55,7 +55,7 @@ func (v *visit) people(open string) inboxPage {
 	number = max(number, 1)
 	query := url.Values{"sort": {"recent"}, "search": {kept.Get("q")}, "status": {kept.Get("status")}}
 	people, _, refused := v.paged("list-messaging-contacts", request{query: query}, number, peopleShown)
-	v.deny(refused)
+	v.require(refused)
 	full := len(people) == peopleShown
 	silent := func(c map[string]any) bool { return c["lastMessageAt"] == nil }
 	if i := slices.IndexFunc(people, silent); i >= 0 && kept.Get("q") == "" {

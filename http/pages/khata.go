@@ -24,7 +24,7 @@ func readOf(upload map[string]any) []map[string]any {
 func (v *visit) khataList(status int, key string, wrong ...string) page {
 	number := v.number()
 	uploads, total, refused := v.paged("list-khata-uploads", request{}, number, khatasShown)
-	v.deny(refused)
+	v.require(refused)
 	body := map[string]any{"Uploads": uploads, "Key": key, "Wrong": wrong}
 	body["Newer"], body["Older"] = turned(Path+"/khata", nil, number, number*khatasShown < total)
 	return page{template: "khatas", title: "Khata pages", status: status, body: body}

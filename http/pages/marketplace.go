@@ -224,7 +224,7 @@ func (d *desk) seller(in sent) page {
 	}
 	number := d.number()
 	products, total, refused := d.paged("list-products", request{query: url.Values{"company_id": {textOf(c["id"])}}}, number, offers)
-	d.deny(refused)
+	d.require(refused)
 	_, older := turned(d.r.URL.EscapedPath(), nil, number, total > number*offers)
 	return d.goods(map[string]any{"Company": c, "Products": products, "Older": older}, c, in)
 }

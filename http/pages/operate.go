@@ -123,7 +123,7 @@ func (v *visit) operate() page {
 // table returns the first records of a list.
 func (d *desk) table(size int) *listPage {
 	rows, total, refused := d.rows(d.listQuery(), 1, size)
-	d.deny(refused)
+	d.require(refused)
 	b := &listPage{deskPage: d.page(sent{}), Total: total}
 	d.draw(b, rows, sent{})
 	return b

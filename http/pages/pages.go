@@ -266,10 +266,14 @@ type frame struct {
 	Lang                          language
 	Who                           string // empty: not signed in
 	Done                          string // confirmation of the last action
-	Stale, Posted                 bool
+	Posted                        bool
 	May                           map[string]bool // permissions, such as ledger:write
 	Body                          any
+	Main                          template.HTML // the drawn body
 }
+
+// Stale reports whether a read of the visit was stale, those of the templates that were drawn so far included.
+func (f frame) Stale() bool { return f.w.Header().Get("Bahi-Stale") != "" }
 
 // render writes the whole page or none of it.
 func (v *visit) render(p page) {
@@ -285,7 +289,7 @@ func (v *visit) render(p page) {
 	}
 	f := frame{
 		visit: v, Title: v.lang.t(p.title), Theme: cookieOf(v.r, themeCookie), Here: v.r.URL.RequestURI(), Key: uuid.NewString(), Lang: v.lang,
-		Done: english["done"][v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body, Stale: v.w.Header().Get("Bahi-Stale") != "",
+		Done: english["done"][v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body,
 	}
 	if v.r.Method != http.MethodGet { // a refused form; its own address may have no page
 		f.Here, f.Posted = v.r.PostForm.Get("here"), true
@@ -293,8 +297,20 @@ func (v *visit) render(p page) {
 	if v.who.Type != "" {
 		f.Who, f.Workspace = v.who.String(), v.who.Workspace.String()
 	}
-	var text bytes.Buffer
-	if err := v.views[v.lang][p.template]().ExecuteTemplate(&text, cmp.Or(p.part, "layout.html"), f); err != nil {
+	// The body is drawn before the layout, which tells whether the body's reads were stale.
+	view, text := v.views[v.lang][p.template](), bytes.Buffer{}
+	err := view.ExecuteTemplate(&text, cmp.Or(p.part, "main"), f)
+	if err == nil && p.part == "" {
+		f.Main = template.HTML(text.String()) //nolint:gosec // G203: a template has escaped it
+		text.Reset()
+		err = view.ExecuteTemplate(&text, "layout.html", f)
+	}
+	if failed := v.failed; failed != nil && err == nil && p.template != "error" { // of a template's read
+		v.failed = nil
+		v.fail(failed)
+		return
+	}
+	if err != nil {
 		v.Log.Error("render a page", "page", p.template, "error", err)
 		http.Error(v.w, "The page cannot be shown.", http.StatusInternalServerError)
 		return

@@ -303,7 +303,7 @@ func canonical(value any) (text string) {
 // found returns the record of the page. Without it the request fails.
 func (d *desk) found() map[string]any {
 	record, refused := d.find()
-	d.deny(refused)
+	d.require(refused)
 	return record
 }
 
