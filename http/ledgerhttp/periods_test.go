@@ -205,7 +205,7 @@ func TestOpenItemsOfAPeriodAreListed(t *testing.T) {
 	o.Park()
 	whole := clerk.With("Prefer", "return=representation")
 	late := whole.POST(apptest.Ledger(bank), apptest.Deposit("2025-04-02", "1")).Status(201)
-	require.NotContains(t, late.Text, "balance", "nobody knows it yet")
+	require.NotContains(t, late.Text, "balance", "the books are parked")
 	require.Eventually(t, o.Parked, time.Minute, 5*time.Millisecond)
 	require.Contains(t, apptest.Readiness(t, o.Anonymous()).Text, `"parked"`, "its answers are marked, and the node stays")
 	clerk.POST(seals, closeIt).Problem(409, "The period through 2025-03-31 has open items", "projections", "projection books is parked")

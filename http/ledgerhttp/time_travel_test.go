@@ -189,9 +189,6 @@ func (j *pastFixture) path(account int64, rest ...any) string {
 func (j *pastFixture) account() int64 { return rapid.SampledFrom(j.accounts).Draw(j.t, "account") }
 
 func (j *pastFixture) row() (account, row int64) {
-	if len(j.rows) == 0 {
-		j.t.Skip("no row was added yet")
-	}
 	row = rapid.SampledFrom(slices.Sorted(maps.Keys(j.rows))).Draw(j.t, "row")
 	return j.rows[row], row
 }
@@ -438,6 +435,8 @@ func TestAnyPastReadsAsAReplayOfTheLogUpToThereWould(t *testing.T) {
 			a := apitest.Read[shown](j.clerk.POST(j.at.Open, body).Status(201))
 			j.accounts = append(j.accounts, a.ID)
 		}
+		j.add()
+		require.NotEmpty(rt, j.rows, "the changes below need a row")
 		rt.Repeat(map[string]func(*rapid.T){
 			"":     func(*rapid.T) {},
 			"look": func(*rapid.T) { j.look() },

@@ -32,7 +32,9 @@ func eventually[T any](t *testing.T, read func() T, wanted func(T) bool) (found 
 // taught uploads a file for a bot and waits until the bot has read it.
 func taught(t *testing.T, c *apitest.Client, b messagingview.Bot, content string) messagingview.BotFile {
 	t.Helper()
-	return taughtAs(t, c, b, "text/plain", content)
+	f := taughtAs(t, c, b, "text/plain", content)
+	require.Equal(t, "ready", f.Status)
+	return f
 }
 
 func taughtAs(t *testing.T, c *apitest.Client, b messagingview.Bot, kind, content string) (f messagingview.BotFile) {
