@@ -140,7 +140,7 @@ func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 	}
 	upload("\x89PNG\r\n\x1a\n\x00\x00").Problem(415, "File must be a PDF or text file")
 	c.GET(files).Status(200).Body(`[]`)
-	require.Equal(t, "The source has no text", *taught(t, c, b, "\n \n").Error)
+	require.Equal(t, "The source has no text", *taughtAs(t, c, b, "text/plain", "\n \n").Error)
 
 	c.POST(urls, `{"url":"https://user:secret@a.example"}`).Problem(422, "Validation error", "url",
 		"expected a web address, as in https://shop.example/faq")
